@@ -1,0 +1,193 @@
+//! The checked text of one item.
+
+use std::ops::Range;
+
+use super::{
+    super::{Event, Number, Object, Reader, Text, Value, parse, parse::value_at},
+    ITEM_BYTES_MAX, ItemError, SYSTEM_PROPERTIES,
+    splice::{Member, without_system_properties},
+};
+use crate::{PartitionKey, PartitionKeyDefinition, PartitionKeyError, PropertyPath, check_item_id};
+
+/// An item's text, checked, with what a write needs to know about it.
+#[derive(Debug, Clone)]
+pub struct ItemBody {
+    /// `{…}` without system properties and without space outside the braces.
+    text: String,
+    id: String,
+    ttl: Option<i32>,
+    members: Vec<Member>,
+    n_terms: usize,
+}
+
+impl ItemBody {
+    /// Checks the bytes of an item as sent.
+    pub fn parse(bytes: &[u8]) -> Result<ItemBody, ItemError> {
+        if bytes.len() > ITEM_BYTES_MAX {
+            return Err(ItemError::TooLarge { bytes: bytes.len() });
+        }
+        Scan::run(bytes)?.into_body()
+    }
+
+    /// Writes and checks a value, after a patch or a script has changed it.
+    pub fn from_value(value: &Value) -> Result<ItemBody, ItemError> {
+        let mut bytes = Vec::new();
+        value.write_to(&mut bytes);
+        ItemBody::parse(&bytes)
+    }
+
+    /// Returns the text to store: an object, `{` first and `}` last.
+    pub fn text(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    /// Returns the text to store, without a copy.
+    pub fn into_text(self) -> Vec<u8> {
+        self.text.into_bytes()
+    }
+
+    /// Returns the id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the item's own time to live in seconds, −1 for "never expires".
+    pub fn ttl(&self) -> Option<i32> {
+        self.ttl
+    }
+
+    /// Returns the value at each path, `None` where there is nothing.
+    pub fn values_at(&self, paths: &[PropertyPath]) -> Vec<Option<Value>> {
+        paths.iter().map(|path| self.value_at(path)).collect()
+    }
+
+    /// Returns the value at one path. Nothing else of the item is decoded.
+    pub fn value_at(&self, path: &PropertyPath) -> Option<Value> {
+        let (first, rest) = path.segments().split_first()?;
+        let member = self.members.iter().find(|member| self.name_of(member).is(first))?;
+        value_at(self.slice(member.value), rest)
+    }
+
+    /// Returns the partition key of the item by a container's definition.
+    pub fn partition_key(
+        &self,
+        definition: &PartitionKeyDefinition,
+    ) -> Result<PartitionKey, PartitionKeyError> {
+        definition.extract_from(|path| self.value_at(path))
+    }
+
+    /// Returns the item as a tree, without system properties.
+    pub fn to_value(&self) -> Value {
+        // Invariant: the text was checked when the body was made.
+        parse(self.text.as_bytes()).unwrap_or_else(|_| Value::Object(Object::new()))
+    }
+
+    /// Returns the number of top-level properties, system properties not counted.
+    pub fn n_properties(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Returns the number of scalars at any depth: about what an index of everything would hold.
+    pub fn n_terms(&self) -> usize {
+        self.n_terms
+    }
+
+    fn name_of(&self, member: &Member) -> Text<'_> {
+        let raw = self.slice(member.name);
+        Text::new(raw, raw.contains('\\'))
+    }
+
+    fn slice(&self, (start, end): (u32, u32)) -> &str {
+        &self.text[start as usize..end as usize]
+    }
+}
+
+/// What the one pass has found so far.
+struct Scan<'a> {
+    text: &'a str,
+    /// The object without the space around it.
+    object: Range<usize>,
+    id: Option<Text<'a>>,
+    ttl: Option<i32>,
+    members: Vec<Member>,
+    n_terms: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn run(bytes: &'a [u8]) -> Result<Scan<'a>, ItemError> {
+        const ROOM: usize = 16;
+        let mut reader = Reader::from_bytes(bytes)?;
+        let first = reader.next()?;
+        let mut scan = Scan {
+            text: reader.text(),
+            object: reader.event_start()..reader.event_start(),
+            id: None,
+            ttl: None,
+            members: Vec::with_capacity(ROOM),
+            n_terms: 0,
+        };
+        let is_object = matches!(first, Some(Event::BeginObject));
+        while let Some(event) = reader.next()? {
+            match event {
+                Event::Name(name) if is_object => scan.member(&mut reader, name)?,
+                _ => scan.object.end = reader.event_end(),
+            }
+        }
+        // Last, because broken JSON is reported as such, whatever it was going to be.
+        if is_object { Ok(scan) } else { Err(ItemError::NotObject) }
+    }
+
+    /// Reads the property whose name is the reader's last event.
+    fn member(&mut self, reader: &mut Reader<'a>, name: Text<'a>) -> Result<(), ItemError> {
+        let name_start = reader.event_start() + 1;
+        let Some(first) = reader.next()? else { return Ok(()) };
+        let value_start = reader.event_start();
+        let n_inside = reader.skip(first)?;
+        let value_end = reader.event_end();
+        let is_system = is_system_property(name);
+        if !is_system {
+            self.n_terms += if first.is_scalar() { 1 } else { n_inside };
+            self.note(name, first, &self.text[value_start..value_end])?;
+        }
+        let place = |at: usize| u32::try_from(at - self.object.start).unwrap_or(u32::MAX);
+        self.members.push(Member {
+            name: (place(name_start), place(name_start + name.raw().len())),
+            value: (place(value_start), place(value_end)),
+            is_system,
+        });
+        Ok(())
+    }
+
+    /// Keeps the id and checks the time to live.
+    fn note(&mut self, name: Text<'a>, first: Event<'a>, value: &str) -> Result<(), ItemError> {
+        if name.is("id") {
+            let Event::String(id) = first else { return Err(ItemError::IdNotString) };
+            self.id = Some(id);
+        } else if name.is("ttl") {
+            let invalid = || ItemError::Ttl { ttl: value.chars().take(64).collect() };
+            self.ttl = Some(parse_ttl(first).ok_or_else(invalid)?);
+        }
+        Ok(())
+    }
+
+    fn into_body(mut self) -> Result<ItemBody, ItemError> {
+        let id = self.id.ok_or(ItemError::IdMissing)?.decode().into_owned();
+        check_item_id(&id)?;
+        let text = without_system_properties(&self.text[self.object], &mut self.members);
+        Ok(ItemBody { text, id, ttl: self.ttl, members: self.members, n_terms: self.n_terms })
+    }
+}
+
+fn is_system_property(name: Text<'_>) -> bool {
+    // An underscore, or an escape that may be one.
+    let is_suspect = name.raw().starts_with(['_', '\\']);
+    is_suspect && SYSTEM_PROPERTIES.iter().any(|system| name.is(system))
+}
+
+/// Wire: −1 or a positive 32-bit integer; `5.0` is the integer 5.
+fn parse_ttl(value: Event<'_>) -> Option<i32> {
+    let Event::Number(text) = value else { return None };
+    let seconds = Number::from_checked_text(text).as_i64()?;
+    let seconds = i32::try_from(seconds).ok()?;
+    (seconds == -1 || seconds > 0).then_some(seconds)
+}

@@ -1,0 +1,22 @@
+//! An item as it arrives and is stored: checked, measured, and otherwise byte for byte as sent.
+//!
+//! One pass over the text validates it, finds the id and time to live, counts what the charge model counts,
+//! and notes where each top-level property stands. System properties that a client sends back
+//! are cut out (they are spliced in again at each read, so they are never stored); every
+//! other byte, whitespace and spelling of numbers included, stays.
+//!
+//! Hot path: runs once per write. No tree, no allocation per property.
+
+mod body;
+mod error;
+mod splice;
+
+pub use body::ItemBody;
+pub use error::ItemError;
+pub use splice::with_system_properties;
+
+/// Limit: bytes of one item as sent, as the service has it.
+pub const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Properties that belong to the server. Wire: what a client sends for them is ignored.
+pub const SYSTEM_PROPERTIES: [&str; 6] = ["_rid", "_self", "_etag", "_ts", "_attachments", "_lsn"];

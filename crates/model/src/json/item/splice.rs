@@ -1,0 +1,111 @@
+//! System properties: added at read, cut out at write.
+
+use std::io::Write as _;
+
+use super::super::write_string;
+use crate::{ETag, Lsn, Rid};
+
+/// Returns the item as a client reads it: its text with the system properties at the end.
+///
+/// `text` is that of an [`super::ItemBody`]. `lsn` is given inside change feeds only.
+pub fn with_system_properties(
+    text: &[u8],
+    rid: &Rid,
+    self_link: &str,
+    etag: &ETag,
+    ts: u64,
+    lsn: Option<Lsn>,
+) -> Vec<u8> {
+    const ROOM: usize = 160;
+    let inside = text.strip_suffix(b"}").unwrap_or(text);
+    let is_empty = inside.trim_ascii() == b"{";
+    let mut item = Vec::with_capacity(text.len() + self_link.len() + ROOM);
+    item.extend_from_slice(inside);
+    item.extend_from_slice(if is_empty { b"\"_rid\":\"" } else { b",\"_rid\":\"" });
+    // Writing to a vector cannot fail.
+    let _ = write!(item, "{rid}\",\"_self\":");
+    write_string(self_link, &mut item);
+    item.extend_from_slice(b",\"_etag\":");
+    write_string(etag.as_str(), &mut item);
+    let _ = write!(item, ",\"_attachments\":\"attachments/\",\"_ts\":{ts}");
+    if let Some(lsn) = lsn {
+        let _ = write!(item, ",\"_lsn\":{lsn}");
+    }
+    item.push(b'}');
+    item
+}
+
+/// A top-level property by its place in the text. Items are below 4 GiB, so 32 bits do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member {
+    /// The name without its quotes.
+    pub(super) name: (u32, u32),
+    /// The value, with neither space before nor after.
+    pub(super) value: (u32, u32),
+    pub(super) is_system: bool,
+}
+
+impl Member {
+    fn move_to(&mut self, old_start: usize, new_start: usize) {
+        // Invariant: properties are only ever cut out, so the others move to the left.
+        let by = u32::try_from(old_start - new_start).unwrap_or_default();
+        let (name, value) = (&mut self.name, &mut self.value);
+        for place in [&mut name.0, &mut name.1, &mut value.0, &mut value.1] {
+            *place -= by;
+        }
+    }
+}
+
+/// Returns `object` (a text `{…}`) without its system properties, and `members` adjusted to it.
+pub(super) fn without_system_properties(object: &str, members: &mut Vec<Member>) -> String {
+    if members.iter().all(|member| !member.is_system) {
+        return object.to_owned();
+    }
+    let mut kept = String::with_capacity(object.len());
+    let mut start = 1;
+    for member in members.iter_mut() {
+        // Between a value and the next name there is one comma and else only space.
+        let value_end = member.value.1 as usize;
+        let comma = object[value_end..].find(',').map(|offset| value_end + offset);
+        let end = comma.unwrap_or(object.len() - 1);
+        if !member.is_system {
+            kept.push(if kept.is_empty() { '{' } else { ',' });
+            member.move_to(start, kept.len());
+            kept.push_str(&object[start..end]);
+        }
+        start = end + 1;
+    }
+    members.retain(|member| !member.is_system);
+    kept.push_str(if kept.is_empty() { "{}" } else { "}" });
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn splice(text: &str, lsn: Option<u64>) -> String {
+        let rid = Rid::item(&Rid::container(1, 1), 7);
+        let etag = ETag::from_lsn(Lsn(3), 9);
+        let item = with_system_properties(text.as_bytes(), &rid, "dbs/a/", &etag, 9, lsn.map(Lsn));
+        String::from_utf8(item).unwrap()
+    }
+
+    #[test]
+    fn system_properties_come_last_in_the_order_of_the_service() {
+        assert_eq!(
+            splice(r#"{"id":"a"}"#, None),
+            r#"{"id":"a","_rid":"AAAAAYAAAAEHAAAAAAAAAA==","_self":"dbs/a/","_etag":"\"00000003-0000-0000-0000-000000090000\"","_attachments":"attachments/","_ts":9}"#
+        );
+        assert!(splice(r#"{"id":"a"}"#, Some(12)).ends_with(r#","_ts":9,"_lsn":12}"#));
+    }
+
+    #[test]
+    fn space_before_the_brace_and_empty_objects_do_not_disturb() {
+        for text in ["{}", "{ \n}", "{\"id\":\"}\" }"] {
+            let value = super::super::super::parse(splice(text, Some(1)).as_bytes()).unwrap();
+            assert_eq!(value.get("_lsn"), Some(&1.into()), "{text}");
+        }
+    }
+}
