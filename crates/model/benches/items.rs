@@ -19,7 +19,7 @@ fn measure<T>(env: &Env, name: &str, mut call: impl FnMut() -> T) {
         for _ in 0..N_CALLS {
             black_box(call());
         }
-        best = best.min(env.monotonic() - start);
+        best = best.min(env.monotonic().saturating_sub(start));
     }
     println!("{name:<40} {:>8.0} ns", best.as_secs_f64() * 1e9 / f64::from(N_CALLS));
 }

@@ -4,6 +4,8 @@
 //! any character; inside quotes a backslash makes the quote or a backslash literal. Array indexes
 //! and wildcards are not paths to a property and are refused.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::{fmt, str::FromStr};
 
 use crate::{Failure, Status, json::DEPTH_MAX};

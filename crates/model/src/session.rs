@@ -7,6 +7,8 @@
 //! Reading is lenient: an entry whose range we do not know (the master's `M`) is skipped by the
 //! caller or here, since tokens outlive splits and containers.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::fmt;
 
 use crate::{Failure, Lsn, RangeId, Status};

@@ -117,7 +117,8 @@ fn check_raw_bits(row: &Value, components: &[Component]) {
         return;
     }
     let hash = |one: &Component| murmur3_128(&hashed_bytes(one, 0xFF)) & ((1 << 126) - 1);
-    let actual: String = components.iter().map(|one| format!("{:032X}", hash(one))).collect();
+    let hex = |one: &Component| format!("{:032X}", hash(one));
+    let actual: String = components.iter().map(hex).collect();
     assert_eq!(actual, expected, "{row}");
 }
 

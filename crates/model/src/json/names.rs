@@ -4,6 +4,8 @@
 //! they arrive. Larger objects are sorted once at their end instead, so that a hostile object with
 //! a hundred thousand names costs n·log n and not n².
 
+#![deny(clippy::indexing_slicing)]
+
 use std::borrow::Cow;
 
 use super::text::Text;
@@ -28,6 +30,11 @@ struct Name<'a> {
 impl<'a> Names<'a> {
     #[inline]
     pub(super) fn open(&mut self) {
+        const ROOM: usize = 16;
+        if self.names.capacity() == 0 {
+            self.names.reserve(2 * ROOM);
+            self.starts.reserve(ROOM);
+        }
         self.starts.push(self.names.len());
     }
 
@@ -69,15 +76,23 @@ fn are_distinct(names: &[Name<'_>]) -> bool {
 /// Mixes the length and the outer sixteen bytes: enough to tell ordinary names apart.
 #[inline]
 fn fingerprint(bytes: &[u8]) -> u64 {
-    let head =
-        bytes.first_chunk().map_or_else(|| short_word(bytes), |head| u64::from_le_bytes(*head));
-    let tail = bytes.last_chunk().map_or(0, |tail| u64::from_le_bytes(*tail));
-    head ^ tail.rotate_left(29) ^ (bytes.len() as u64).rotate_left(56)
+    let length = (bytes.len() as u64).rotate_left(56);
+    let (head, tail) = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
+        _ => short_ends(bytes),
+    };
+    head ^ tail.rotate_left(29) ^ length
 }
 
+/// The first and last four bytes of fewer than eight, or all of fewer than four.
 #[inline]
-fn short_word(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))
+fn short_ends(bytes: &[u8]) -> (u64, u64) {
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(head), Some(tail)) => {
+            (u32::from_le_bytes(*head).into(), u32::from_le_bytes(*tail).into())
+        }
+        _ => (bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0),
+    }
 }
 
 #[cfg(test)]

@@ -182,20 +182,25 @@ fn is_spelled_canonically(text: &str) -> bool {
     is_plain && is_large_enough && fraction.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Writes the shortest digits that read back as the same double: plainly while the decimal exponent
-/// is between −5 and 16, else as `1.8446744073709552e+19`, the style that the service answers with.
+/// Writes digits that read back as the same number: an integer below 1e17 exactly, a fraction of at
+/// least 1e-5 plainly and as short as can be, all others as `1.8446744073709552e+19`, the style that the
+/// service answers with.
+///
+/// Exactly, because an integer without exponent reads back as an `i64`, and the shortest digits of
+/// a double beyond 2^53 may spell a neighbouring one.
 fn write_double(double: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
-    if double.fract() == 0.0 && double.abs() <= EXACT_INTEGER_MAX {
-        #[expect(clippy::cast_possible_truncation, reason = "an integer within 2^53")]
+    const PLAIN_MIN: f64 = 1e-5;
+    const PLAIN_END: f64 = 1e17;
+    if double.fract() == 0.0 && double.abs() < PLAIN_END {
+        #[expect(clippy::cast_possible_truncation, reason = "an integer far below 2^63")]
         return write!(f, "{}", double as i64);
+    }
+    if (PLAIN_MIN..PLAIN_END).contains(&double.abs()) {
+        return write!(f, "{double}");
     }
     let scientific = format!("{double:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-5..=16).contains(&exponent) {
-        return write!(f, "{double}");
-    }
     let sign = if exponent < 0 { '-' } else { '+' };
     write!(f, "{mantissa}e{sign}{:02}", exponent.unsigned_abs())
 }
@@ -261,7 +266,7 @@ mod tests {
         #[rustfmt::skip]
         let table = [
             (30.0, "30"), (-0.0, "0"), (0.1, "0.1"), (-2.5, "-2.5"), (1e15, "1000000000000000"),
-            (1e16, "10000000000000000"), (1.5e16, "15000000000000000"), (1e17, "1e+17"),
+            (1e16, "10000000000000000"), (1.5e16, "15000000000000000"), (90_920_708_369_793_712.0, "90920708369793712"), (1e17, "1e+17"),
             (18_446_744_073_709_551_615.0, "1.8446744073709552e+19"), (1e-5, "0.00001"), (1e-6, "1e-06"),
             (1.5e-7, "1.5e-07"), (5e-324, "5e-324"), (f64::MAX, "1.7976931348623157e+308"), (0.1 + 0.2, "0.30000000000000004"),
         ];
@@ -270,6 +275,7 @@ mod tests {
             assert_eq!(printed, expected);
             let read_back = number(&printed).as_f64();
             assert_eq!(read_back.to_bits(), (double + 0.0).to_bits(), "{printed} reads back");
+            assert_eq!(number(&printed), Number::from_f64(double).unwrap(), "{printed} exactly");
         }
         assert!(Number::from_f64(f64::NAN).is_none());
         assert!(Number::from_f64(f64::NEG_INFINITY).is_none());

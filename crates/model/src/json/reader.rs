@@ -2,11 +2,13 @@
 //!
 //! Invariants:
 //! - No recursion: what is open is a bit per level, so depth costs nothing and is bounded.
-//! - Every event but the last has been checked to be followed by something legal when it matters:
-//!   a caller that pulls until `None` has seen a whole, well-formed text.
+//! - A caller that pulls until `None` has seen a whole, well-formed text.
 //! - After an error the reader must be dropped.
 //!
-//! Hot path: runs over every item written. No allocation per event.
+//! Hot path: runs over every item written. No allocation per event; the inner step returns a byte
+//! and leaves places in the reader, so that skipped values are never turned into events.
+
+#![deny(clippy::indexing_slicing)]
 
 use super::{
     error::{JsonError, JsonFault},
@@ -60,10 +62,14 @@ impl Event<'_> {
 #[derive(Debug)]
 pub struct Reader<'a> {
     text: &'a str,
-    /// The next byte to look at.
+    /// The next byte to look at; after a fault, where it is.
     at: usize,
     /// Where the event returned last begins.
     event_start: usize,
+    /// Whether the string or name read last has escapes.
+    has_escapes: bool,
+    /// The closing quote of the string or name read last.
+    quote: usize,
     expects: Expects,
     depth: usize,
     /// One bit per open level, the innermost lowest: 1 for an object.
@@ -79,6 +85,24 @@ enum Expects {
     CommaOrEnd,
 }
 
+/// What was read; where it stands is in the reader.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    BeginObject,
+    EndObject,
+    BeginArray,
+    EndArray,
+    Name,
+    String,
+    Number,
+    True,
+    False,
+    Null,
+    EndOfText,
+}
+
+type StepResult = Result<Step, JsonFault>;
+
 impl<'a> Reader<'a> {
     /// Starts at the beginning of `text`.
     pub fn new(text: &'a str) -> Reader<'a> {
@@ -86,6 +110,8 @@ impl<'a> Reader<'a> {
             text,
             at: 0,
             event_start: 0,
+            has_escapes: false,
+            quote: 0,
             expects: Expects::Value,
             depth: 0,
             objects: 0,
@@ -105,16 +131,20 @@ impl<'a> Reader<'a> {
     /// Returns the next event, or `None` at the end of a well-formed text.
     #[expect(clippy::should_implement_trait, reason = "an iterator of results hides the end check")]
     pub fn next(&mut self) -> Result<Option<Event<'a>>, JsonError> {
-        self.skip_space();
-        self.event_start = self.at;
-        match self.expects {
-            Expects::CommaOrEnd if self.depth == 0 => self.end(),
-            Expects::CommaOrEnd => self.comma_or_end().map(Some),
-            Expects::FirstNameOrEnd if self.peek() == Some(b'}') => self.close_object().map(Some),
-            Expects::FirstNameOrEnd => self.name().map(Some),
-            Expects::FirstElementOrEnd if self.peek() == Some(b']') => self.close_array().map(Some),
-            Expects::Value | Expects::FirstElementOrEnd => self.value().map(Some),
-        }
+        let event = match self.step().map_err(|fault| self.located(fault))? {
+            Step::BeginObject => Event::BeginObject,
+            Step::EndObject => Event::EndObject,
+            Step::BeginArray => Event::BeginArray,
+            Step::EndArray => Event::EndArray,
+            Step::Name => Event::Name(self.last_text()),
+            Step::String => Event::String(self.last_text()),
+            Step::Number => Event::Number(&self.text[self.event_start..self.at]),
+            Step::True => Event::Bool(true),
+            Step::False => Event::Bool(false),
+            Step::Null => Event::Null,
+            Step::EndOfText => return Ok(None),
+        };
+        Ok(Some(event))
     }
 
     /// Reads over the rest of the value whose first event was just returned.
@@ -123,16 +153,21 @@ impl<'a> Reader<'a> {
     /// event not counted.
     pub fn skip(&mut self, first: Event<'a>) -> Result<usize, JsonError> {
         let mut n_scalars = 0;
-        let mut n_open = usize::from(matches!(first, Event::BeginObject | Event::BeginArray));
-        while n_open > 0 {
-            match self.next()? {
-                Some(Event::BeginObject | Event::BeginArray) => n_open += 1,
-                Some(Event::EndObject | Event::EndArray) => n_open -= 1,
-                Some(Event::Name(_)) => {}
-                Some(Event::String(_) | Event::Number(_) | Event::Bool(_) | Event::Null) => {
+        if !matches!(first, Event::BeginObject | Event::BeginArray) {
+            return Ok(n_scalars);
+        }
+        let outer_depth = self.depth - 1;
+        while self.depth > outer_depth {
+            match self.step().map_err(|fault| self.located(fault))? {
+                Step::String | Step::Number | Step::True | Step::False | Step::Null => {
                     n_scalars += 1;
                 }
-                None => return Err(self.fault(JsonFault::End)),
+                Step::BeginObject
+                | Step::EndObject
+                | Step::BeginArray
+                | Step::EndArray
+                | Step::Name => {}
+                Step::EndOfText => return Err(self.located(JsonFault::End)),
             }
         }
         Ok(n_scalars)
@@ -158,161 +193,167 @@ impl<'a> Reader<'a> {
         self.depth
     }
 
-    #[inline]
-    fn value(&mut self) -> Result<Event<'a>, JsonError> {
-        match self.peek() {
-            Some(b'"') => self.string().map(Event::String),
-            Some(b'{') => self.open(Expects::FirstNameOrEnd, Event::BeginObject),
-            Some(b'[') => self.open(Expects::FirstElementOrEnd, Event::BeginArray),
-            Some(b't') => self.word("true", Event::Bool(true)),
-            Some(b'f') => self.word("false", Event::Bool(false)),
-            Some(b'n') => self.word("null", Event::Null),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(_) => Err(self.fault(JsonFault::Unexpected)),
-            None => Err(self.fault(JsonFault::End)),
+    fn step(&mut self) -> StepResult {
+        let next = self.next_byte();
+        self.event_start = self.at;
+        match self.expects {
+            Expects::CommaOrEnd if self.depth == 0 => match next {
+                None => Ok(Step::EndOfText),
+                Some(_) => Err(JsonFault::Trailing),
+            },
+            Expects::CommaOrEnd => self.comma_or_end(next),
+            Expects::FirstNameOrEnd if next == Some(b'}') => self.close_object(),
+            Expects::FirstNameOrEnd => self.name(next),
+            Expects::FirstElementOrEnd if next == Some(b']') => Ok(self.close(Step::EndArray)),
+            Expects::Value | Expects::FirstElementOrEnd => self.value(next),
         }
     }
 
-    #[inline]
-    fn comma_or_end(&mut self) -> Result<Event<'a>, JsonError> {
+    fn value(&mut self, next: Option<u8>) -> StepResult {
+        match next {
+            Some(b'"') => self.string(Step::String),
+            Some(b'{') => {
+                self.names.open();
+                self.open(Step::BeginObject, Expects::FirstNameOrEnd)
+            }
+            Some(b'[') => self.open(Step::BeginArray, Expects::FirstElementOrEnd),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true", Step::True),
+            Some(b'f') => self.word(b"false", Step::False),
+            Some(b'n') => self.word(b"null", Step::Null),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    fn comma_or_end(&mut self, next: Option<u8>) -> StepResult {
         let is_object = self.objects & 1 == 1;
-        match (self.peek(), is_object) {
+        match (next, is_object) {
             (Some(b','), _) => {
                 self.at += 1;
-                self.skip_space();
+                let next = self.next_byte();
                 self.event_start = self.at;
-                if is_object { self.name() } else { self.value() }
+                if is_object { self.name(next) } else { self.value(next) }
             }
             (Some(b'}'), true) => self.close_object(),
-            (Some(b']'), false) => self.close_array(),
-            (Some(_), _) => Err(self.fault(JsonFault::Unexpected)),
-            (None, _) => Err(self.fault(JsonFault::End)),
+            (Some(b']'), false) => Ok(self.close(Step::EndArray)),
+            (other, _) => Err(unexpected(other)),
         }
     }
 
-    #[inline]
-    fn name(&mut self) -> Result<Event<'a>, JsonError> {
-        match self.peek() {
-            Some(b'"') => {}
-            Some(_) => return Err(self.fault(JsonFault::Unexpected)),
-            None => return Err(self.fault(JsonFault::End)),
+    fn name(&mut self, next: Option<u8>) -> StepResult {
+        if next != Some(b'"') {
+            return Err(unexpected(next));
         }
-        let name = self.string()?;
-        if !self.names.push(name) {
-            return Err(JsonError { fault: JsonFault::DuplicateName, offset: self.event_start });
+        self.string(Step::Name)?;
+        if !self.names.push(self.last_text()) {
+            self.at = self.event_start;
+            return Err(JsonFault::DuplicateName);
         }
-        self.skip_space();
-        match self.peek() {
+        match self.next_byte() {
             Some(b':') => self.at += 1,
-            Some(_) => return Err(self.fault(JsonFault::Unexpected)),
-            None => return Err(self.fault(JsonFault::End)),
+            other => return Err(unexpected(other)),
         }
         self.expects = Expects::Value;
-        Ok(Event::Name(name))
+        Ok(Step::Name)
     }
 
-    #[inline]
-    fn open(&mut self, expects: Expects, event: Event<'a>) -> Result<Event<'a>, JsonError> {
+    fn open(&mut self, step: Step, expects: Expects) -> StepResult {
         if self.depth == DEPTH_MAX {
-            return Err(self.fault(JsonFault::Depth));
-        }
-        let is_object = matches!(event, Event::BeginObject);
-        if is_object {
-            self.names.open();
+            return Err(JsonFault::Depth);
         }
         self.at += 1;
         self.depth += 1;
-        self.objects = self.objects << 1 | u128::from(is_object);
+        self.objects = self.objects << 1 | u128::from(matches!(step, Step::BeginObject));
         self.expects = expects;
-        Ok(event)
+        Ok(step)
     }
 
-    #[inline]
-    fn close_object(&mut self) -> Result<Event<'a>, JsonError> {
+    fn close_object(&mut self) -> StepResult {
         if !self.names.close() {
-            return Err(self.fault(JsonFault::DuplicateName));
+            return Err(JsonFault::DuplicateName);
         }
-        self.close();
-        Ok(Event::EndObject)
+        Ok(self.close(Step::EndObject))
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "the same shape as its siblings")]
-    fn close_array(&mut self) -> Result<Event<'a>, JsonError> {
-        self.close();
-        Ok(Event::EndArray)
-    }
-
-    #[inline]
-    fn close(&mut self) {
+    fn close(&mut self, step: Step) -> Step {
         self.at += 1;
         self.depth -= 1;
         self.objects >>= 1;
         self.expects = Expects::CommaOrEnd;
+        step
     }
 
-    fn end(&self) -> Result<Option<Event<'a>>, JsonError> {
-        if self.at == self.text.len() { Ok(None) } else { Err(self.fault(JsonFault::Trailing)) }
-    }
-
-    #[inline]
-    fn string(&mut self) -> Result<Text<'a>, JsonError> {
+    fn string(&mut self, step: Step) -> StepResult {
+        let bytes = self.text.as_bytes();
         let start = self.at + 1;
-        let end = scan::string_end(self.text.as_bytes(), start).map_err(located)?;
-        self.at = end.quote + 1;
-        self.expects = Expects::CommaOrEnd;
-        Ok(Text::new(&self.text[start..end.quote], end.has_escapes))
-    }
-
-    #[inline]
-    fn number(&mut self) -> Result<Event<'a>, JsonError> {
-        let end = scan::number_end(self.text.as_bytes(), self.at).map_err(located)?;
-        let number = &self.text[self.at..end];
-        if !is_in_range(number) {
-            return Err(self.fault(JsonFault::NumberRange));
+        let end = start + scan::plain_length(bytes.get(start..).unwrap_or_default());
+        self.has_escapes = bytes.get(end) != Some(&b'"');
+        self.quote = end;
+        if self.has_escapes {
+            self.quote = scan::string_end(bytes, end).map_err(|fault| self.fault_at(fault))?;
         }
-        self.at = end;
+        self.at = self.quote + 1;
         self.expects = Expects::CommaOrEnd;
-        Ok(Event::Number(number))
+        Ok(step)
     }
 
-    #[inline]
-    fn word(&mut self, word: &str, event: Event<'a>) -> Result<Event<'a>, JsonError> {
+    fn number(&mut self) -> StepResult {
+        let end = scan::number_end(self.text.as_bytes(), self.at);
+        let end = end.map_err(|fault| self.fault_at(fault))?;
+        if end.may_overflow && !is_in_range(&self.text[self.at..end.at]) {
+            return Err(JsonFault::NumberRange);
+        }
+        self.at = end.at;
+        self.expects = Expects::CommaOrEnd;
+        Ok(Step::Number)
+    }
+
+    fn word(&mut self, word: &[u8], step: Step) -> StepResult {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        if !rest.starts_with(word.as_bytes()) {
-            let is_cut = word.as_bytes().starts_with(rest);
-            return Err(self.fault(if is_cut { JsonFault::End } else { JsonFault::Unexpected }));
+        if !rest.starts_with(word) {
+            return Err(if word.starts_with(rest) {
+                JsonFault::End
+            } else {
+                JsonFault::Unexpected
+            });
         }
         self.at += word.len();
         self.expects = Expects::CommaOrEnd;
-        Ok(event)
+        Ok(step)
     }
 
+    /// Moves to the next byte that is not space and returns it.
     #[inline]
-    fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
+    fn next_byte(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                other => return other.copied(),
+            }
         }
     }
 
+    /// The string or name that the last step read.
     #[inline]
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+    fn last_text(&self) -> Text<'a> {
+        Text::new(&self.text[self.event_start + 1..self.quote], self.has_escapes)
     }
 
-    fn fault(&self, fault: JsonFault) -> JsonError {
+    fn fault_at(&mut self, (fault, at): (JsonFault, usize)) -> JsonFault {
+        self.at = at;
+        fault
+    }
+
+    fn located(&self, fault: JsonFault) -> JsonError {
         JsonError { fault, offset: self.at }
     }
 }
 
-fn located((fault, offset): (JsonFault, usize)) -> JsonError {
-    JsonError { fault, offset }
+fn unexpected(next: Option<u8>) -> JsonFault {
+    if next.is_some() { JsonFault::Unexpected } else { JsonFault::End }
 }
 
-/// Says whether a number, well formed, is finite as a double. Only long ones and those with an
-/// exponent can fail, so the others are not converted.
-#[inline]
+/// Says whether a number, well formed, is finite as a double.
 fn is_in_range(number: &str) -> bool {
-    const DIGITS_SAFE: usize = 300;
-    let is_suspect = number.len() > DIGITS_SAFE || number.bytes().any(|b| matches!(b, b'e' | b'E'));
-    !is_suspect || number.parse::<f64>().is_ok_and(f64::is_finite)
+    number.parse::<f64>().is_ok_and(f64::is_finite)
 }

@@ -1,5 +1,7 @@
 //! A string as it stands in a JSON text, not yet decoded.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::borrow::Cow;
 
 /// The inside of a JSON string, without its quotes. Decoding is put off, because most strings are

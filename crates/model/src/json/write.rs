@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Value;
+use super::{Value, scan};
 
 impl Value {
     /// Appends the compact JSON text.
@@ -51,13 +51,11 @@ pub(super) fn write_value(value: &Value, target: &mut impl fmt::Write) -> fmt::R
 
 fn write_quoted(text: &str, target: &mut impl fmt::Write) -> fmt::Result {
     target.write_char('"')?;
-    let mut start = 0;
-    for (index, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        target.write_str(&text[start..index])?;
-        start = index + 1;
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(scan::plain_length(rest.as_bytes()));
+        target.write_str(plain)?;
+        let Some(&byte) = special.as_bytes().first() else { break };
         match byte {
             b'"' => target.write_str("\\\""),
             b'\\' => target.write_str("\\\\"),
@@ -68,8 +66,8 @@ fn write_quoted(text: &str, target: &mut impl fmt::Write) -> fmt::Result {
             0x0C => target.write_str("\\f"),
             _ => write!(target, "\\u{byte:04x}"),
         }?;
+        rest = &special[1..];
     }
-    target.write_str(&text[start..])?;
     target.write_char('"')
 }
 

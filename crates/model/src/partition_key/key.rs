@@ -5,6 +5,8 @@
 //! bits turned so that byte order is numeric order. A string is its UTF-8 with 00 written as
 //! 00 FF, then 00. So no encoding is the beginning of another one, and byte order is key order.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::{cmp::Ordering, fmt::Write as _, hash};
 
 use super::{PartitionKeyDefinition, PartitionKeyError, encoding::truncated};

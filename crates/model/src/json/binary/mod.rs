@@ -88,11 +88,11 @@ impl Writer<'_> {
         }
         let marker = self.cursor.byte()?;
         match marker {
-            0x00..=0x1F => self.number(Number::from_i64(i64::from(marker))),
+            0x00..=0x1F => self.number(&Number::from_i64(i64::from(marker))),
             0x20..=0xC6 => self.string(marker)?,
             0xC7..=0xCE | 0xD7..=0xDC => {
                 let number = bare_number(&mut self.cursor, marker)?;
-                self.number(number);
+                self.number(&number);
             }
             0xD0 => self.text.extend_from_slice(b"null"),
             0xD1 => self.text.extend_from_slice(b"false"),
@@ -109,7 +109,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn number(&mut self, number: Number) {
+    fn number(&mut self, number: &Number) {
         self.text.extend_from_slice(number.to_string().as_bytes());
     }
 
@@ -171,7 +171,7 @@ impl Writer<'_> {
 
     /// Arrays of bare numbers: `F0`/`F1` one array, `F2`/`F3` an array of arrays of equal length.
     fn number_arrays(&mut self, marker: u8) -> Result<(), BinaryError> {
-        let width = if marker % 2 == 0 { 1 } else { 2 };
+        let width = if marker.is_multiple_of(2) { 1 } else { 2 };
         let is_nested = marker >= 0xF2;
         if is_nested {
             let inner = self.cursor.byte()?;
@@ -206,7 +206,7 @@ impl Writer<'_> {
                 self.text.push(b',');
             }
             let number = bare_number(&mut self.cursor, item)?;
-            self.number(number);
+            self.number(&number);
         }
         self.text.push(b']');
         Ok(())

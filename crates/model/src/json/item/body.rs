@@ -109,6 +109,9 @@ struct Scan<'a> {
     object: Range<usize>,
     id: Option<Text<'a>>,
     ttl: Option<i32>,
+    /// What is wrong with a property. Told after the pass only, because broken JSON comes first,
+    /// wherever it breaks.
+    fault: Option<ItemError>,
     members: Vec<Member>,
     n_terms: usize,
 }
@@ -123,6 +126,7 @@ impl<'a> Scan<'a> {
             object: reader.event_start()..reader.event_start(),
             id: None,
             ttl: None,
+            fault: None,
             members: Vec::with_capacity(ROOM),
             n_terms: 0,
         };
@@ -133,7 +137,6 @@ impl<'a> Scan<'a> {
                 _ => scan.object.end = reader.event_end(),
             }
         }
-        // Last, because broken JSON is reported as such, whatever it was going to be.
         if is_object { Ok(scan) } else { Err(ItemError::NotObject) }
     }
 
@@ -147,7 +150,7 @@ impl<'a> Scan<'a> {
         let is_system = is_system_property(name);
         if !is_system {
             self.n_terms += if first.is_scalar() { 1 } else { n_inside };
-            self.note(name, first, &self.text[value_start..value_end])?;
+            self.note(name, first, &self.text[value_start..value_end]);
         }
         let place = |at: usize| u32::try_from(at - self.object.start).unwrap_or(u32::MAX);
         self.members.push(Member {
@@ -158,19 +161,26 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Keeps the id and checks the time to live.
-    fn note(&mut self, name: Text<'a>, first: Event<'a>, value: &str) -> Result<(), ItemError> {
+    /// Keeps the id and the time to live, or what is wrong with them.
+    fn note(&mut self, name: Text<'a>, first: Event<'a>, value: &str) {
         if name.is("id") {
-            let Event::String(id) = first else { return Err(ItemError::IdNotString) };
-            self.id = Some(id);
+            match first {
+                Event::String(id) => self.id = Some(id),
+                _ => self.fault = Some(ItemError::IdNotString),
+            }
         } else if name.is("ttl") {
-            let invalid = || ItemError::Ttl { ttl: value.chars().take(64).collect() };
-            self.ttl = Some(parse_ttl(first).ok_or_else(invalid)?);
+            self.ttl = parse_ttl(first);
+            if self.ttl.is_none() {
+                let ttl = value.chars().take(64).collect();
+                self.fault.get_or_insert(ItemError::Ttl { ttl });
+            }
         }
-        Ok(())
     }
 
     fn into_body(mut self) -> Result<ItemBody, ItemError> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
         let id = self.id.ok_or(ItemError::IdMissing)?.decode().into_owned();
         check_item_id(&id)?;
         let text = without_system_properties(&self.text[self.object], &mut self.members);
