@@ -1,0 +1,71 @@
+//! The two traits that every store implements, and that everything above is written against.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::{Batch, Commit, Direction, KeyRange, Result, StoreStatistics};
+
+/// One key with its value.
+pub type KeyValue = (Bytes, Bytes);
+
+/// The entries of a range, in the order that was asked for. Dropping it stops the scan.
+pub type Scan<'a> = Box<dyn Iterator<Item = Result<KeyValue>> + Send + 'a>;
+
+/// Ordered keys, snapshots and atomic conditional commits.
+///
+/// ```
+/// use store::{Batch, Direction, KeyRange, Store as _};
+///
+/// let store = store::open_memory();
+/// let mut batch = Batch::new();
+/// batch.expect(&b"a"[..], None);
+/// batch.put(&b"a"[..], &b"1"[..]);
+/// store.commit(batch).wait()?;
+///
+/// let snapshot = store.snapshot();
+/// assert_eq!(snapshot.get(b"a")?.as_deref(), Some(&b"1"[..]));
+/// assert_eq!(snapshot.scan(KeyRange::all(), Direction::Forward).count(), 1);
+/// # Ok::<(), store::Error>(())
+/// ```
+pub trait Store: Debug + Send + Sync + 'static {
+    /// Returns everything acknowledged so far and nothing later. Cheap: one reference count.
+    fn snapshot(&self) -> Arc<dyn Snapshot>;
+
+    /// Takes a place in the commit order at once and never blocks.
+    ///
+    /// The place is the call's: of two calls that do not overlap, the first commits first. The
+    /// answer comes when the batch is durable, or lost a condition, or could not be written.
+    /// A store with too much work waiting answers [`Error::Unavailable`](crate::Error) at once,
+    /// with nothing written. Dropping the [`Commit`] does not take the batch back.
+    fn commit(&self, batch: Batch) -> Commit;
+
+    /// Stops in an orderly way: finishes what waits, syncs, and prepares a fast next start.
+    ///
+    /// Later commits and snapshots answer `Unavailable`; snapshots taken before stay readable and
+    /// keep the directory locked until they are dropped. A second call does nothing.
+    fn close(&self) -> Result<()>;
+
+    /// Returns counters since the store was opened, and its size on disk now.
+    fn statistics(&self) -> StoreStatistics;
+
+    /// Returns true when reads are memory or disk of this process, so that they may run on the
+    /// thread of the request; otherwise they belong on the reader pool.
+    fn is_local(&self) -> bool;
+}
+
+/// An unchanging view of a store.
+pub trait Snapshot: Debug + Send + Sync + 'static {
+    /// Returns the value of `key`.
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>>;
+
+    /// Returns true if `key` has a value, which may be empty.
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// Returns the entries of `range`, first to last or last to first. Reads as it goes: a caller
+    /// that stops early pays only for what it took. After an error the scan is over.
+    fn scan(&self, range: KeyRange, direction: Direction) -> Scan<'_>;
+}

@@ -1,0 +1,48 @@
+//! The seam between the committer and the disk.
+//!
+//! What the committer needs of an engine is small, and stated here rather than taken from one
+//! engine's API: a second engine stays possible, and tests can fail the n-th write or sync.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::directory::Directory;
+use super::lsm::LsmEngine;
+use crate::{EmbeddedOptions, Result, Snapshot};
+
+/// The merged writes of a group: each key once, with its last value or `None` for a delete.
+// Invariant: one entry per key. The engine gives all of them one sequence number, so a key that
+// came twice would have two values of the same age.
+pub type Writes = BTreeMap<Bytes, Option<Bytes>>;
+
+/// An ordered engine with a log. Called by one committer thread, read by all.
+pub trait Engine: Debug + Send + Sync + 'static {
+    /// Writes all or nothing and hands it to the operating system; durable after [`Engine::sync`].
+    ///
+    /// After an error the engine may hold the writes or not, and is not written again.
+    fn write(&self, writes: Writes) -> Result<()>;
+
+    /// Makes everything written so far durable. After an error the engine is not written again.
+    fn sync(&self) -> Result<()>;
+
+    /// Returns a view of everything written so far.
+    fn snapshot(&self) -> Arc<dyn Snapshot>;
+
+    /// Prepares a fast next start: moves what only the log holds to its final place. No write
+    /// follows; reads go on.
+    fn settle(&self) -> Result<()>;
+
+    /// Returns the bytes occupied on disk.
+    fn disk_bytes(&self) -> u64;
+}
+
+/// Opens the default engine in `dir`, which it locks as long as the engine or one of its
+/// snapshots lives.
+pub fn open(dir: &Path, options: &EmbeddedOptions) -> Result<Arc<dyn Engine>> {
+    let directory = Directory::lock(dir)?;
+    Ok(Arc::new(LsmEngine::open(directory, options)?))
+}

@@ -1,0 +1,217 @@
+//! The tree behind the [`Engine`] seam. One committer drives it, which keeps its waits simple.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fjall::{
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
+};
+
+use super::log;
+use crate::embedded::directory::{Content, Directory};
+use crate::embedded::engine::{Engine, Writes};
+use crate::{Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot};
+
+/// All data is in one keyspace: more of them cost memory and were not faster.
+const KEYSPACE: &str = "orrery";
+
+/// Log bytes beyond which the engine moves data out of the log.
+// Limit: a start after a crash replays the log, seconds per 100 MB.
+const LOG_BYTES_MAX: u64 = 128 << 20;
+
+/// Bytes in memory before they are sorted into a table.
+// Limit: up to five such tables are in memory under load.
+const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
+
+/// Full memory tables, and runs of the top level, at which writes wait for the workers.
+// Limit: below the engine's own limits (4 and 30), where it would wait without looking whether the
+// workers are still alive.
+const SEALED_MEMTABLES_MAX: usize = 3;
+const TOP_RUNS_MAX: usize = 28;
+
+/// How often, and how many times, a wait for the workers looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+// Limit: a minute; a full memory table is written in about a second.
+const LOOKS_MAX: u32 = 12_000;
+
+pub(crate) struct LsmEngine {
+    // Dropped in this order: the directory stays locked until the engine is gone.
+    keyspace: Keyspace,
+    database: Database,
+    directory: Arc<Directory>,
+    /// The log was emptied under the engine, so it must not be written again.
+    is_settled: AtomicBool,
+}
+
+impl LsmEngine {
+    pub(crate) fn open(directory: Directory, options: &EmbeddedOptions) -> Result<LsmEngine> {
+        let content = directory.prepare()?;
+        if content == Content::Store {
+            let is_lenient = matches!(options.durability, Durability::Relaxed { .. });
+            log::repair(&directory.engine_path(), is_lenient)?;
+        }
+        let (database, keyspace) = open_database(&directory, options.cache_bytes)
+            .map_err(|error| to_error("cannot open the store", &error))?;
+        if content == Content::Nothing {
+            directory.finish_creation()?;
+        }
+        let (directory, is_settled) = (Arc::new(directory), AtomicBool::new(false));
+        Ok(LsmEngine { keyspace, database, directory, is_settled })
+    }
+
+    /// Waits until the workers have caught up. An engine whose workers died says so when asked to
+    /// persist, and never catches up.
+    fn wait_while(&self, is_behind: impl Fn(&Keyspace) -> bool) -> Result<()> {
+        for _ in 0..LOOKS_MAX {
+            if !is_behind(&self.keyspace) {
+                return Ok(());
+            }
+            self.persist(PersistMode::Buffer)?;
+            thread::sleep(LOOK_AGAIN);
+        }
+        Err(Error::Unavailable("the engine does not catch up with its writes".into()))
+    }
+
+    fn persist(&self, mode: PersistMode) -> Result<()> {
+        self.database.persist(mode).map_err(|error| to_error("cannot sync", &error))
+    }
+}
+
+impl Engine for LsmEngine {
+    fn write(&self, writes: Writes) -> Result<()> {
+        if self.is_settled.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable("the engine was settled".into()));
+        }
+        self.wait_while(|keyspace| {
+            keyspace.tree.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
+                || keyspace.tree.l0_run_count() >= TOP_RUNS_MAX
+        })?;
+        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), writes.len())
+            .durability(Some(PersistMode::Buffer));
+        for (key, value) in writes {
+            match value {
+                Some(value) => batch.insert(&self.keyspace, key, value),
+                None => batch.remove(&self.keyspace, key),
+            }
+        }
+        batch.commit().map_err(|error| to_error("cannot write", &error))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.persist(PersistMode::SyncData)
+    }
+
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::new(LsmSnapshot {
+            view: self.database.snapshot(),
+            keyspace: self.keyspace.clone(),
+            _directory: Arc::clone(&self.directory),
+        })
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.is_settled.store(true, Ordering::SeqCst);
+        self.keyspace
+            .rotate_memtable()
+            .map_err(|error| to_error("cannot move data out of the log", &error))?;
+        self.wait_while(|keyspace| {
+            keyspace.tree.sealed_memtable_count() > 0 || self.database.outstanding_flushes() > 0
+        })?;
+        self.persist(PersistMode::SyncAll)?;
+        // Invariant: nothing is in memory, so all that the log holds is in synced tables, and the
+        // log may go. The engine itself would keep up to 64 MB and read it all at the next start.
+        if self.keyspace.tree.active_memtable().size() == 0 {
+            log::empty_newest(&self.directory.engine_path())?;
+        }
+        Ok(())
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.directory.disk_bytes()
+    }
+}
+
+impl fmt::Debug for LsmEngine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LsmEngine")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+struct LsmSnapshot {
+    view: fjall::Snapshot,
+    keyspace: Keyspace,
+    _directory: Arc<Directory>,
+}
+
+impl Snapshot for LsmSnapshot {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        let found = self.view.get(&self.keyspace, key);
+        found.map(|value| value.map(Bytes::from)).map_err(|error| to_error("cannot read", &error))
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        let found = self.view.contains_key(&self.keyspace, key);
+        found.map_err(|error| to_error("cannot read", &error))
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction) -> Scan<'_> {
+        if range.is_empty() {
+            return Box::new(std::iter::empty());
+        }
+        let found = self.view.range::<&[u8], _>(&self.keyspace, range.as_bounds());
+        match direction {
+            Direction::Forward => Box::new(found.map(to_entry)),
+            Direction::Backward => Box::new(found.rev().map(to_entry)),
+        }
+    }
+}
+
+impl fmt::Debug for LsmSnapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LsmSnapshot")
+            .field("at", &self.view.seqno())
+            .finish_non_exhaustive()
+    }
+}
+
+fn open_database(
+    directory: &Directory,
+    cache_bytes: u64,
+) -> Result<(Database, Keyspace), fjall::Error> {
+    let n_workers = thread::available_parallelism().map_or(2, usize::from).clamp(2, 4);
+    let database = Database::builder(directory.engine_path())
+        .cache_size(cache_bytes)
+        .max_journaling_size(LOG_BYTES_MAX)
+        .worker_threads(n_workers)
+        .open()?;
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES_MAX);
+    let keyspace = database.keyspace(KEYSPACE, options)?;
+    Ok((database, keyspace))
+}
+
+fn to_entry(guard: fjall::Guard) -> Result<(Bytes, Bytes)> {
+    let (key, value) = guard.into_inner().map_err(|error| to_error("cannot read", &error))?;
+    Ok((key.into(), value.into()))
+}
+
+/// I/O may work again later; everything else that the engine reports does not.
+fn to_error(what: &str, error: &fjall::Error) -> Error {
+    match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
+            Error::Unavailable(format!("{what}: {error}"))
+        }
+        fjall::Error::Locked => {
+            Error::Unavailable(format!("{what}: the engine's files are locked"))
+        }
+        fjall::Error::Poisoned => Error::Poisoned(format!("{what}: an earlier write failed")),
+        other => Error::Corrupt(format!("{what}: {other:?}")),
+    }
+}

@@ -1,0 +1,532 @@
+//! The contract of every store: one suite of claims, run for each.
+//!
+//! To add a store, add a line to `suite!` and an arm to `Kind`. To add a claim, write a function
+//! and name it in the list.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::Env;
+use store::{
+    Batch, CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, Error, KEY_BYTES_MAX,
+    KeyRange, Snapshot, Store,
+};
+use tempfile::TempDir;
+
+macro_rules! suite {
+    ($($kind:ident => $value:expr),+; $claims:tt) => { $( suite!(@one $kind, $value, $claims); )+ };
+    (@one $kind:ident, $value:expr, [$($claim:ident),+ $(,)?]) => {
+        mod $kind {
+            use super::*;
+            $( #[test] fn $claim() { super::$claim(&Fixture::new($value)); } )+
+        }
+    };
+}
+
+suite!(
+    memory => Kind::Memory,
+    embedded_fsync => Kind::Embedded(Durability::Fsync),
+    embedded_relaxed => Kind::Embedded(Durability::Relaxed { interval: Duration::from_millis(5) });
+    [
+        an_empty_store_has_nothing,
+        what_is_put_can_be_read_until_it_is_deleted,
+        keys_come_in_byte_order_both_ways,
+        a_scan_respects_its_bounds,
+        a_scan_resumes_where_it_stopped,
+        a_snapshot_never_changes,
+        a_batch_is_seen_whole_or_not_at_all,
+        the_last_write_to_a_key_counts,
+        a_condition_holds_or_nothing_is_written,
+        conditions_see_the_batches_called_before,
+        conditions_do_not_see_their_own_batch,
+        commit_order_is_call_order,
+        an_empty_batch_is_a_barrier,
+        empty_and_large_values_come_back,
+        keys_beyond_the_limits_are_refused,
+        a_commit_is_a_future,
+        statistics_count_what_happened,
+        a_closed_store_refuses_politely,
+        random_batches_agree_with_a_map,
+        what_was_acknowledged_is_there_after_reopening,
+    ]
+);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Memory,
+    Embedded(Durability),
+}
+
+struct Fixture {
+    kind: Kind,
+    dir: TempDir,
+    store: Arc<dyn Store>,
+}
+
+impl Fixture {
+    fn new(kind: Kind) -> Fixture {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(kind, &dir);
+        Fixture { kind, dir, store }
+    }
+
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        self.store.snapshot()
+    }
+
+    #[track_caller]
+    fn commit(&self, batch: Batch) {
+        self.store.commit(batch).wait().unwrap();
+    }
+}
+
+fn open(kind: Kind, dir: &TempDir) -> Arc<dyn Store> {
+    match kind {
+        Kind::Memory => store::open_memory(),
+        Kind::Embedded(durability) => {
+            let options = EmbeddedOptions {
+                durability,
+                cache_bytes: CACHE_BYTES_DEFAULT,
+                env: Env::system(),
+            };
+            store::open_embedded(dir.path(), &options).unwrap()
+        }
+    }
+}
+
+fn puts(entries: &[(&'static str, &'static str)]) -> Batch {
+    let mut batch = Batch::new();
+    for (key, value) in entries {
+        batch.put(*key, *value);
+    }
+    batch
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "every caller wants it wrapped")]
+fn value(text: &'static str) -> Option<Bytes> {
+    Some(Bytes::from_static(text.as_bytes()))
+}
+
+fn keys(snapshot: &dyn Snapshot, range: KeyRange, direction: Direction) -> Vec<String> {
+    let entries = snapshot.scan(range, direction);
+    entries.map(|entry| String::from_utf8(entry.unwrap().0.to_vec()).unwrap()).collect()
+}
+
+fn forward(fixture: &Fixture, range: KeyRange) -> String {
+    keys(&*fixture.snapshot(), range, Direction::Forward).join(" ")
+}
+
+fn backward(fixture: &Fixture, range: KeyRange) -> String {
+    keys(&*fixture.snapshot(), range, Direction::Backward).join(" ")
+}
+
+fn an_empty_store_has_nothing(fixture: &Fixture) {
+    let snapshot = fixture.snapshot();
+    assert_eq!(snapshot.get(b"a"), Ok(None));
+    assert_eq!(snapshot.get(b""), Ok(None));
+    assert_eq!(snapshot.contains(b"a"), Ok(false));
+    assert_eq!(forward(fixture, KeyRange::all()), "");
+    assert_eq!(backward(fixture, KeyRange::all()), "");
+    assert!(fixture.store.is_local());
+}
+
+fn what_is_put_can_be_read_until_it_is_deleted(fixture: &Fixture) {
+    fixture.commit(puts(&[("a", "1"), ("b", "2")]));
+    assert_eq!(fixture.snapshot().get(b"a"), Ok(value("1")));
+    assert_eq!(fixture.snapshot().contains(b"b"), Ok(true));
+    let mut batch = puts(&[("a", "3")]);
+    batch.delete("b");
+    batch.delete("never there");
+    fixture.commit(batch);
+    assert_eq!(fixture.snapshot().get(b"a"), Ok(value("3")));
+    assert_eq!(fixture.snapshot().contains(b"b"), Ok(false));
+    assert_eq!(forward(fixture, KeyRange::all()), "a");
+}
+
+fn keys_come_in_byte_order_both_ways(fixture: &Fixture) {
+    let mut batch = Batch::new();
+    let ordered: [&[u8]; 7] = [b"\0", b"\0\0", b"A", b"a", b"a\0", b"a\xff", b"\xff\xff"];
+    for key in ordered.iter().rev() {
+        batch.put(*key, *key);
+    }
+    fixture.commit(batch);
+    let snapshot = fixture.snapshot();
+    let walk = |direction| -> Vec<Bytes> {
+        snapshot.scan(KeyRange::all(), direction).map(|entry| entry.unwrap().0).collect()
+    };
+    assert_eq!(walk(Direction::Forward), ordered);
+    let mut reversed = walk(Direction::Backward);
+    reversed.reverse();
+    assert_eq!(reversed, ordered);
+}
+
+fn a_scan_respects_its_bounds(fixture: &Fixture) {
+    fixture.commit(puts(&[("a", ""), ("b", ""), ("ba", ""), ("bb", ""), ("c", ""), ("d", "")]));
+    let table = [
+        (KeyRange::all(), "a b ba bb c d"),
+        (KeyRange::new("b", "c"), "b ba bb"),
+        (KeyRange::new("aa", "cc"), "b ba bb c"),
+        (KeyRange::from("c"), "c d"),
+        (KeyRange::prefix(b"b"), "b ba bb"),
+        (KeyRange::prefix(b"bb"), "bb"),
+        (KeyRange::prefix(b"x"), ""),
+        (KeyRange::new("b", "b"), ""),
+        (KeyRange::new("c", "b"), ""),
+        (KeyRange::new("", "b"), "a"),
+    ];
+    for (range, expected) in table {
+        assert_eq!(forward(fixture, range.clone()), expected, "{range:?}");
+        let reversed: Vec<&str> = expected.split_whitespace().rev().collect();
+        assert_eq!(backward(fixture, range.clone()), reversed.join(" "), "{range:?}");
+    }
+}
+
+fn a_scan_resumes_where_it_stopped(fixture: &Fixture) {
+    fixture.commit(puts(&[("a", ""), ("b", ""), ("b\0", ""), ("c", "")]));
+    let range = KeyRange::new("a", "d");
+    assert_eq!(forward(fixture, range.clone().after(b"b")), "b\0 c");
+    assert_eq!(backward(fixture, range.clone().before(b"b\0")), "b a");
+    assert_eq!(forward(fixture, range.after(b"c")), "");
+}
+
+fn a_snapshot_never_changes(fixture: &Fixture) {
+    fixture.commit(puts(&[("a", "1"), ("b", "1")]));
+    let before = fixture.snapshot();
+    let mut scan = before.scan(KeyRange::all(), Direction::Forward);
+    let mut batch = puts(&[("a", "2"), ("c", "2")]);
+    batch.delete("b");
+    fixture.commit(batch);
+    assert_eq!(before.get(b"a"), Ok(value("1")));
+    assert_eq!(before.get(b"c"), Ok(None));
+    assert_eq!(keys(&*before, KeyRange::all(), Direction::Backward), ["b", "a"]);
+    assert_eq!(scan.next().unwrap().unwrap().1, "1");
+    assert_eq!(scan.next().unwrap().unwrap().0, "b");
+    assert!(scan.next().is_none());
+    assert_eq!(forward(fixture, KeyRange::all()), "a c");
+}
+
+/// Two keys always hold the same value while a writer changes both and a reader looks.
+fn a_batch_is_seen_whole_or_not_at_all(fixture: &Fixture) {
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..200_u32 {
+                let mut batch = Batch::new();
+                batch.put("first", round.to_be_bytes().to_vec());
+                batch.put("second", round.to_be_bytes().to_vec());
+                fixture.commit(batch);
+            }
+            is_done.store(true, Ordering::SeqCst);
+        });
+        while !is_done.load(Ordering::SeqCst) {
+            let snapshot = fixture.snapshot();
+            assert_eq!(snapshot.get(b"first"), snapshot.get(b"second"));
+        }
+    });
+}
+
+fn the_last_write_to_a_key_counts(fixture: &Fixture) {
+    let mut batch = puts(&[("a", "1"), ("a", "2"), ("b", "1")]);
+    batch.delete("b");
+    batch.delete("c");
+    batch.put("c", "3");
+    fixture.commit(batch);
+    assert_eq!(fixture.snapshot().get(b"a"), Ok(value("2")));
+    assert_eq!(forward(fixture, KeyRange::all()), "a c");
+}
+
+fn a_condition_holds_or_nothing_is_written(fixture: &Fixture) {
+    fixture.commit(puts(&[("a", "1"), ("empty", "")]));
+    let table = [
+        ("a", value("1"), true),
+        ("a", value("2"), false),
+        ("a", None, false),
+        ("b", None, true),
+        ("b", value("1"), false),
+        ("b", value(""), false),
+        ("empty", value(""), true),
+        ("empty", None, false),
+    ];
+    for (key, expected, holds) in table {
+        let mut batch = puts(&[("first", "x")]);
+        batch.expect("a", value("1"));
+        batch.expect(key, expected.clone());
+        batch.put("last", "x");
+        let answer = fixture.store.commit(batch).wait();
+        assert_eq!(answer, if holds { Ok(()) } else { Err(Error::Conflict) }, "{key} {expected:?}");
+        assert_eq!(fixture.snapshot().contains(b"first"), Ok(holds), "{key} {expected:?}");
+        assert_eq!(fixture.snapshot().contains(b"last"), Ok(holds), "{key} {expected:?}");
+        let mut clean = Batch::new();
+        clean.delete("first");
+        clean.delete("last");
+        fixture.commit(clean);
+    }
+}
+
+/// Called without waiting, so that a store with group commit finds them in one group.
+fn conditions_see_the_batches_called_before(fixture: &Fixture) {
+    let conditional = |expected: Option<Bytes>, new: Option<&'static str>| {
+        let mut batch = Batch::new();
+        batch.expect("k", expected);
+        match new {
+            Some(new) => batch.put("k", new),
+            None => batch.delete("k"),
+        }
+        fixture.store.commit(batch)
+    };
+    // Something to chew on first.
+    let mut large = Batch::new();
+    large.put("large", vec![1; 1 << 20]);
+    let large = fixture.store.commit(large);
+    let commits = [
+        (conditional(None, Some("1")), Ok(())),
+        (conditional(None, Some("x")), Err(Error::Conflict)),
+        (conditional(value("1"), Some("2")), Ok(())),
+        (conditional(value("1"), Some("x")), Err(Error::Conflict)),
+        (conditional(value("2"), None), Ok(())),
+        (conditional(value("2"), Some("x")), Err(Error::Conflict)),
+        (conditional(None, Some("3")), Ok(())),
+    ];
+    large.wait().unwrap();
+    for (index, (commit, expected)) in commits.into_iter().enumerate() {
+        assert_eq!(commit.wait(), expected, "batch {index}");
+    }
+    assert_eq!(fixture.snapshot().get(b"k"), Ok(value("3")));
+}
+
+fn conditions_do_not_see_their_own_batch(fixture: &Fixture) {
+    let mut batch = puts(&[("a", "1")]);
+    batch.expect("a", None);
+    batch.put("b", "1");
+    fixture.commit(batch);
+    assert_eq!(forward(fixture, KeyRange::all()), "a b");
+}
+
+/// Writers take numbers under a lock and call `commit` there, without waiting. Each batch expects
+/// the number before, so any reordering is a conflict; a reader checks that no snapshot has a gap.
+fn commit_order_is_call_order(fixture: &Fixture) {
+    const N_WRITERS: u64 = 8;
+    const N_BATCHES: u64 = 100;
+    let next = Mutex::new(1_u64);
+    let is_done = AtomicBool::new(false);
+    let write = || {
+        let mut commits = Vec::new();
+        for _ in 0..N_BATCHES {
+            let mut next = next.lock().unwrap();
+            let before = (*next > 1).then(|| Bytes::from((*next - 1).to_be_bytes().to_vec()));
+            let mut batch = Batch::new();
+            batch.expect("head", before);
+            batch.put("head", next.to_be_bytes().to_vec());
+            batch.put(format!("n/{:06}", *next), "");
+            *next += 1;
+            commits.push(fixture.store.commit(batch));
+        }
+        for commit in commits {
+            commit.wait().unwrap();
+        }
+    };
+    let check = || {
+        let snapshot = fixture.snapshot();
+        let head = snapshot
+            .get(b"head")
+            .unwrap()
+            .map_or(0, |head| u64::from_be_bytes(<[u8; 8]>::try_from(&head[..]).unwrap()));
+        let numbers = keys(&*snapshot, KeyRange::prefix(b"n/"), Direction::Forward);
+        let expected: Vec<String> = (1..=head).map(|number| format!("n/{number:06}")).collect();
+        assert_eq!(numbers, expected);
+        head
+    };
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while !is_done.load(Ordering::SeqCst) {
+                check();
+            }
+        });
+        let writers: Vec<_> = (0..N_WRITERS).map(|_| scope.spawn(write)).collect();
+        let outcomes: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        is_done.store(true, Ordering::SeqCst);
+        reader.join().unwrap();
+        assert!(outcomes.iter().all(Result::is_ok), "no commit lost its place");
+    });
+    assert_eq!(check(), N_WRITERS * N_BATCHES);
+}
+
+fn an_empty_batch_is_a_barrier(fixture: &Fixture) {
+    let first = fixture.store.commit(puts(&[("a", "1")]));
+    fixture.store.commit(Batch::new()).wait().unwrap();
+    assert_eq!(fixture.snapshot().get(b"a"), Ok(value("1")));
+    assert_eq!(first.wait(), Ok(()));
+}
+
+fn empty_and_large_values_come_back(fixture: &Fixture) {
+    let sizes = [0_usize, 1, 4_095, 4_096, 65_535, 65_536, 2 << 20, 5 << 20];
+    let content = |size: usize| -> Vec<u8> {
+        (0..size).map(|index| u8::try_from((index * 7 + size) % 251).unwrap()).collect()
+    };
+    for size in sizes {
+        let mut batch = Batch::new();
+        batch.put(format!("v/{size}"), content(size));
+        batch.put(vec![b'k'; (size % KEY_BYTES_MAX).max(1)], "");
+        fixture.commit(batch);
+    }
+    let snapshot = fixture.snapshot();
+    for size in sizes {
+        let found = snapshot.get(format!("v/{size}").as_bytes()).unwrap().unwrap();
+        assert!(found == content(size), "value of {size} bytes");
+    }
+    assert_eq!(snapshot.scan(KeyRange::prefix(b"v/"), Direction::Backward).count(), sizes.len());
+}
+
+fn keys_beyond_the_limits_are_refused(fixture: &Fixture) {
+    for size in [0, KEY_BYTES_MAX + 1] {
+        let mut batch = puts(&[("a", "1")]);
+        batch.put(vec![b'k'; size], "");
+        let answer = fixture.store.commit(batch).wait();
+        assert!(matches!(answer, Err(Error::Corrupt(_))), "{size}: {answer:?}");
+    }
+    fixture.commit(puts(&[("b", "1")]));
+    assert_eq!(forward(fixture, KeyRange::all()), "b");
+}
+
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn a_commit_is_a_future(fixture: &Fixture) {
+    let mut commit = pin!(fixture.store.commit(puts(&[("a", "1")])));
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    while commit.as_mut().poll(&mut context).is_pending() {
+        thread::park_timeout(Duration::from_secs(10));
+    }
+    assert_eq!(commit.as_mut().poll(&mut context), Poll::Ready(Ok(())));
+    assert_eq!(fixture.snapshot().get(b"a"), Ok(value("1")));
+}
+
+fn statistics_count_what_happened(fixture: &Fixture) {
+    fixture.commit(puts(&[("a", "1"), ("b", "2")]));
+    fixture.commit(puts(&[("c", "3")]));
+    let mut batch = puts(&[("d", "4")]);
+    batch.expect("a", None);
+    assert_eq!(fixture.store.commit(batch).wait(), Err(Error::Conflict));
+    let statistics = fixture.store.statistics();
+    assert_eq!((statistics.commits, statistics.conflicts, statistics.operations), (2, 1, 3));
+    assert_eq!((statistics.groups, statistics.bytes, statistics.waiting), (2, 6, 0));
+    assert_eq!(statistics.latencies.count(), 2);
+    match fixture.kind {
+        Kind::Memory => assert_eq!((statistics.syncs, statistics.disk_bytes), (0, 0)),
+        Kind::Embedded(Durability::Fsync) => {
+            assert_eq!(statistics.syncs, 2);
+            // Logs are set to 64 MiB in advance; only what is filled counts.
+            assert!((1..16 << 20).contains(&statistics.disk_bytes), "{statistics:?}");
+        }
+        Kind::Embedded(Durability::Relaxed { .. }) => wait_for_sync(fixture),
+    }
+}
+
+/// Relaxed stores sync by themselves, also when nothing more is written.
+fn wait_for_sync(fixture: &Fixture) {
+    let has_synced = (0..2_000).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        fixture.store.statistics().syncs > 0
+    });
+    assert!(has_synced, "no sync within ten seconds");
+}
+
+fn a_closed_store_refuses_politely(fixture: &Fixture) {
+    fixture.commit(puts(&[("a", "1")]));
+    let before = fixture.snapshot();
+    let waiting = fixture.store.commit(puts(&[("b", "1")]));
+    fixture.store.close().unwrap();
+    assert_eq!(waiting.wait(), Ok(()), "what was called before is finished");
+    fixture.store.close().unwrap();
+    let answer = fixture.store.commit(puts(&[("c", "1")])).wait();
+    assert!(matches!(answer, Err(Error::Unavailable(_))), "{answer:?}");
+    let after = fixture.snapshot();
+    assert!(matches!(after.get(b"a"), Err(Error::Unavailable(_))));
+    let mut scan = after.scan(KeyRange::all(), Direction::Forward);
+    assert!(matches!(scan.next(), Some(Err(Error::Unavailable(_)))));
+    assert!(scan.next().is_none());
+    assert_eq!(before.get(b"a"), Ok(value("1")), "older snapshots stay readable");
+}
+
+/// A thousand random batches over a few keys, against a map; closed and opened on the way.
+fn random_batches_agree_with_a_map(fixture: &Fixture) {
+    let env = Env::fixed(7, 0);
+    let mut expected: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    let mut store = Arc::clone(&fixture.store);
+    for round in 0..1_000_u32 {
+        let mut batch = Batch::new();
+        let mut next = expected.clone();
+        for _ in 0..env.random_u64() % 5 {
+            let key = format!("{:02}", env.random_u64() % 40).into_bytes();
+            if env.random_u64().is_multiple_of(3) {
+                next.remove(&key);
+                batch.delete(key);
+            } else {
+                let value = format!("{round}").into_bytes();
+                next.insert(key.clone(), value.clone());
+                batch.put(key, value);
+            }
+        }
+        let guess = format!("{:02}", env.random_u64() % 40).into_bytes();
+        let holds = env.random_u64().is_multiple_of(2);
+        let current = expected.get(&guess).map(|value| Bytes::from(value.clone()));
+        batch.expect(guess, if holds { current } else { value("wrong") });
+        let answer = store.commit(batch).wait();
+        assert_eq!(answer, if holds { Ok(()) } else { Err(Error::Conflict) }, "round {round}");
+        if holds {
+            expected = next;
+        }
+        if round % 250 == 249 && matches!(fixture.kind, Kind::Embedded(_)) {
+            store.close().unwrap();
+            store = open(fixture.kind, &fixture.dir);
+        }
+        if round % 50 == 0 || round == 999 {
+            let snapshot = store.snapshot();
+            let found = snapshot.scan(KeyRange::all(), Direction::Forward).map(Result::unwrap);
+            assert!(found.eq(expected.clone().into_iter().map(|(k, v)| (k.into(), v.into()))));
+        }
+    }
+}
+
+/// Three ways to end: an orderly close, a plain drop, and a close with a reader still there.
+fn what_was_acknowledged_is_there_after_reopening(fixture: &Fixture) {
+    let Kind::Embedded(_) = fixture.kind else { return };
+    fixture.commit(puts(&[("a", "1"), ("b", "1")]));
+    let reader = fixture.snapshot();
+    fixture.store.close().unwrap();
+    let options = EmbeddedOptions {
+        durability: Durability::Fsync,
+        cache_bytes: CACHE_BYTES_DEFAULT,
+        env: Env::system(),
+    };
+    let locked = store::open_embedded(fixture.dir.path(), &options).unwrap_err();
+    assert!(locked.to_string().contains("in use by this process"), "{locked}");
+    drop(reader);
+
+    let store = open(fixture.kind, &fixture.dir);
+    let mut batch = puts(&[("c", "2")]);
+    batch.expect("a", value("1"));
+    batch.delete("b");
+    store.commit(batch).wait().unwrap();
+    drop(store);
+
+    let store = open(fixture.kind, &fixture.dir);
+    let snapshot = store.snapshot();
+    assert_eq!(keys(&*snapshot, KeyRange::all(), Direction::Forward), ["a", "c"]);
+    assert_eq!(snapshot.get(b"c"), Ok(value("2")));
+    assert_eq!(store.statistics().commits, 0, "counters start anew");
+}
