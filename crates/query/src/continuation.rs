@@ -1,0 +1,158 @@
+//! Continuations: a position in the rows of a query, as short ASCII text.
+//!
+//! A continuation holds no server state, so it survives restarts, splits and moves. It is checked for damage
+//! and shape; a forged one can only name another position of the same query.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use model::Value;
+
+use crate::error::{Error, Result};
+use crate::sort_key::{Place, SortKey};
+
+/// Limit: longer tokens would not fit into headers; a position whose keys are longer is counted instead.
+const KEYS_BYTES_MAX: usize = 900;
+
+/// Limit: longest token that is read.
+const TOKEN_BYTES_MAX: usize = 4096;
+
+/// The first characters of every token; the digit is the version of the form.
+const PREFIX: &str = "O1.";
+
+/// Where the next page starts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Position {
+    /// After an item, or after some rows of it.
+    Item {
+        number: u64,
+        /// Rows of the item that were returned or skipped; `None` when it is done.
+        rows: Option<u64>,
+        /// Rows returned or skipped by OFFSET so far.
+        passed: u64,
+    },
+    /// After a row of an ordered query.
+    Sorted { place: Place, passed: u64 },
+    /// After a number of rows.
+    Count { passed: u64 },
+}
+
+impl Position {
+    /// Writes the token.
+    pub(crate) fn encode(&self) -> String {
+        let text = Value::Array(self.to_values()).to_text();
+        let check = checksum(text.as_bytes());
+        format!("{PREFIX}{}.{check:08x}", URL_SAFE_NO_PAD.encode(text))
+    }
+
+    /// Reads a token.
+    pub(crate) fn decode(token: &str) -> Result<Position> {
+        decode(token).ok_or(Error::Continuation)
+    }
+
+    /// Makes the position after a sorted row: by its keys, or by counting when they are too long.
+    pub(crate) fn after_sorted(place: Place, passed: u64) -> Position {
+        let keys_bytes: usize = place.keys.iter().map(|key| key.to_wire().to_text().len()).sum();
+        if keys_bytes > KEYS_BYTES_MAX {
+            return Position::Count { passed };
+        }
+        Position::Sorted { place, passed }
+    }
+
+    fn to_values(&self) -> Vec<Value> {
+        match self {
+            Position::Item { number, rows, passed } => vec![
+                Value::from("i"),
+                Value::from(number.to_string()),
+                rows.map_or(Value::Null, |rows| Value::from(rows.to_string())),
+                Value::from(passed.to_string()),
+            ],
+            Position::Sorted { place, passed } => vec![
+                Value::from("s"),
+                Value::Array(place.keys.iter().map(SortKey::to_wire).collect()),
+                Value::from(place.number.to_string()),
+                Value::from(place.row.to_string()),
+                Value::from(passed.to_string()),
+            ],
+            Position::Count { passed } => vec![Value::from("c"), Value::from(passed.to_string())],
+        }
+    }
+}
+
+fn decode(token: &str) -> Option<Position> {
+    if token.len() > TOKEN_BYTES_MAX {
+        return None;
+    }
+    let (body, check) = token.strip_prefix(PREFIX)?.split_once('.')?;
+    let text = URL_SAFE_NO_PAD.decode(body).ok()?;
+    if u32::from_str_radix(check, 16).ok()? != checksum(&text) {
+        return None;
+    }
+    let values = model::json::parse(&text).ok()?;
+    let number = |value: &Value| value.as_str()?.parse::<u64>().ok();
+    let [kind, rest @ ..] = values.as_array()? else { return None };
+    Some(match (kind.as_str()?, rest) {
+        ("i", [item, rows, passed]) => Position::Item {
+            number: number(item)?,
+            rows: if rows.is_null() { None } else { Some(number(rows)?) },
+            passed: number(passed)?,
+        },
+        ("s", [keys, item, row, passed]) => Position::Sorted {
+            place: Place {
+                keys: keys.as_array()?.iter().map(SortKey::from_wire).collect::<Option<_>>()?,
+                number: number(item)?,
+                row: number(row)?,
+            },
+            passed: number(passed)?,
+        },
+        ("c", [passed]) => Position::Count { passed: number(passed)? },
+        _ => return None,
+    })
+}
+
+/// FNV-1a: finds damage, keeps no secret.
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes
+        .iter()
+        .fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(position: &Position) {
+        let token = position.encode();
+        assert!(token.is_ascii() && token.len() < 1400, "{token}");
+        assert_eq!(&Position::decode(&token).unwrap(), position);
+    }
+
+    #[test]
+    fn positions_survive_the_wire() {
+        round_trip(&Position::Item { number: u64::MAX, rows: Some(3), passed: 9 });
+        round_trip(&Position::Item { number: 0, rows: None, passed: 0 });
+        let keys = vec![
+            SortKey::Undefined,
+            SortKey::new(Some(&Value::from("ä\"x"))),
+            SortKey::new(Some(&Value::Array(vec![Value::from(1)]))),
+        ];
+        round_trip(&Position::Sorted { place: Place { keys, number: 7, row: 1 }, passed: 2 });
+        round_trip(&Position::Count { passed: 12 });
+    }
+
+    #[test]
+    fn long_keys_are_counted_instead() {
+        let keys = vec![SortKey::new(Some(&Value::from("x".repeat(2000))))];
+        let place = Place { keys, number: 7, row: 1 };
+        assert_eq!(Position::after_sorted(place, 5), Position::Count { passed: 5 });
+    }
+
+    #[test]
+    fn damaged_tokens_are_refused() {
+        let token = Position::Count { passed: 12 }.encode();
+        let mut damaged = token.clone();
+        damaged.replace_range(4..5, "x");
+        for text in ["", "O1.", "O1.aa.0", "+RID:~abc", &damaged, &"x".repeat(9000)] {
+            assert!(Position::decode(text).is_err(), "{text}");
+        }
+    }
+}

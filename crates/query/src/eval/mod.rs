@@ -1,0 +1,15 @@
+//! Computes bound expressions over a row.
+//!
+//! Hot path: values are borrowed from the item; nothing here allocates unless an expression builds a value.
+//! The recursion is as deep as the tree, which the parser bounds.
+
+mod expression;
+mod frame;
+mod like;
+mod operator;
+mod rows;
+
+pub(crate) use expression::eval;
+pub(crate) use frame::{Frame, Group};
+pub(crate) use like::LikePattern;
+pub(crate) use rows::{Flow, GroupSet, each_row, project};

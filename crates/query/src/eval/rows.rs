@@ -1,0 +1,194 @@
+//! The rows of a query over one outer row: input sets, filter, groups, projection.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+
+use model::Value;
+
+use super::expression::{is_true, object};
+use super::{Frame, Group, eval};
+use crate::bind::tree::{Collection, Grouping, Projection, Query, Source};
+use crate::context::Run;
+use crate::error::Result;
+use crate::operators::aggregate::Accumulator;
+use crate::value::{Datum, Maybe, push_key, value_key};
+
+/// Whether a visitor wants more rows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Flow {
+    Continue,
+    Stop,
+}
+
+/// Called with each row.
+type Visit<'v> = dyn FnMut(&Frame<'_>) -> Result<Flow> + 'v;
+
+/// Visits every combination of the input sets that passes the filter.
+pub(crate) fn each_row(
+    query: &Query,
+    frame: &Frame<'_>,
+    run: &Run<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<Flow> {
+    each_source(query, &query.sources, frame, run, visit)
+}
+
+fn each_source(
+    query: &Query,
+    sources: &[Source],
+    frame: &Frame<'_>,
+    run: &Run<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<Flow> {
+    let Some((source, rest)) = sources.split_first() else {
+        run.step()?;
+        let passes = match &query.filter {
+            None => true,
+            Some(filter) => is_true(&eval(filter, frame, run)?),
+        };
+        return if passes { visit(frame) } else { Ok(Flow::Continue) };
+    };
+    let mut enter = |value: &Value| {
+        each_source(query, rest, &frame.with_value(source.level, value), run, visit)
+    };
+    match &source.collection {
+        Collection::Expr(expr) => {
+            let value = eval(expr, frame, run)?;
+            let Some(value) = value.as_ref().and_then(Datum::value) else {
+                return Ok(Flow::Continue);
+            };
+            each_value(source, value, &mut enter)
+        }
+        Collection::Subquery(inner) => {
+            let mut flow = Flow::Continue;
+            subquery_rows(inner, frame, run, &mut |row| {
+                if let Some(value) = row.value() {
+                    flow = each_value(source, value, &mut enter)?;
+                }
+                Ok(flow)
+            })?;
+            Ok(flow)
+        }
+    }
+}
+
+fn each_value(
+    source: &Source,
+    value: &Value,
+    enter: &mut dyn FnMut(&Value) -> Result<Flow>,
+) -> Result<Flow> {
+    if !source.iterates {
+        return enter(value);
+    }
+    for element in value.as_array().unwrap_or_default() {
+        if enter(element)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// Computes what a row becomes; undefined drops the row.
+pub(crate) fn project<'e>(
+    query: &'e Query,
+    frame: &'e Frame<'e>,
+    run: &'e Run<'e>,
+) -> Result<Maybe<'e>> {
+    match &query.projection {
+        Projection::Value(expr) => eval(expr, frame, run),
+        Projection::List(members) => object(members, frame, run),
+    }
+}
+
+/// Visits the rows of a subquery. ORDER BY, TOP and OFFSET are refused in subqueries by the binder.
+pub(crate) fn subquery_rows(
+    query: &Query,
+    frame: &Frame<'_>,
+    run: &Run<'_>,
+    visit: &mut dyn FnMut(Datum<'_>) -> Result<Flow>,
+) -> Result<()> {
+    let mut seen = HashSet::new();
+    let mut emit = |row: &Frame<'_>| -> Result<Flow> {
+        let Some(value) = project(query, row, run)? else { return Ok(Flow::Continue) };
+        if query.distinct {
+            let key = value_key(value.value());
+            run.built(key.len())?;
+            if !seen.insert(key) {
+                return Ok(Flow::Continue);
+            }
+        }
+        visit(value)
+    };
+    let Some(grouping) = &query.grouping else {
+        each_row(query, frame, run, &mut emit)?;
+        return Ok(());
+    };
+    let mut groups = GroupSet::new(grouping);
+    each_row(query, frame, run, &mut |row| {
+        run.built(groups.add(row, run)?)?;
+        Ok(Flow::Continue)
+    })?;
+    for group in groups.finish() {
+        if emit(&frame.with_group(grouping.level, &group))? == Flow::Stop {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Groups under construction, in the order of their first rows.
+#[derive(Debug)]
+pub(crate) struct GroupSet<'q> {
+    grouping: &'q Grouping,
+    indexes: HashMap<Vec<u8>, usize>,
+    groups: Vec<(Vec<Option<Value>>, Vec<Accumulator>)>,
+}
+
+impl<'q> GroupSet<'q> {
+    pub(crate) fn new(grouping: &'q Grouping) -> GroupSet<'q> {
+        GroupSet { grouping, indexes: HashMap::new(), groups: Vec::new() }
+    }
+
+    fn accumulators(&self) -> Vec<Accumulator> {
+        self.grouping.aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind)).collect()
+    }
+
+    /// Adds a row; returns the bytes by which the groups grew.
+    pub(crate) fn add(&mut self, frame: &Frame<'_>, run: &Run<'_>) -> Result<usize> {
+        let mut keys = Vec::with_capacity(self.grouping.keys.len());
+        let mut name = Vec::new();
+        for key in &self.grouping.keys {
+            let key = eval(key, frame, run)?;
+            push_key(key.as_ref().and_then(Datum::value), &mut name);
+            keys.push(key);
+        }
+        let mut grown_bytes = 0;
+        let index = if let Some(index) = self.indexes.get(&name) {
+            *index
+        } else {
+            grown_bytes = 2 * name.len() + 64;
+            let keys = keys.into_iter().map(|key| key.and_then(Datum::into_value)).collect();
+            let index = self.groups.len();
+            self.groups.push((keys, self.accumulators()));
+            self.indexes.insert(name, index);
+            index
+        };
+        let Some((_, accumulators)) = self.groups.get_mut(index) else { return Ok(grown_bytes) };
+        for (aggregate, accumulator) in self.grouping.aggregates.iter().zip(accumulators) {
+            grown_bytes += accumulator.add(eval(&aggregate.argument, frame, run)?);
+        }
+        Ok(grown_bytes)
+    }
+
+    /// Returns the groups. Without GROUP BY there is always exactly one.
+    pub(crate) fn finish(mut self) -> impl Iterator<Item = Group> {
+        if self.groups.is_empty() && self.grouping.keys.is_empty() {
+            let accumulators = self.accumulators();
+            self.groups.push((Vec::new(), accumulators));
+        }
+        self.groups.into_iter().map(|(keys, accumulators)| Group {
+            keys,
+            aggregates: accumulators.into_iter().map(Accumulator::finish).collect(),
+        })
+    }
+}

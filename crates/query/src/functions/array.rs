@@ -1,0 +1,161 @@
+//! Array functions.
+
+use std::cmp::Ordering;
+
+use model::{Object, Value};
+
+use super::Call;
+use crate::value::{Datum, Maybe, boolean, integer, number};
+
+fn array_at<'v>(arguments: &'v [Maybe<'_>], index: usize) -> Option<&'v [Value]> {
+    arguments.get(index)?.as_ref()?.as_array()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "functions return Maybe")]
+fn owned_array<'e>(list: Vec<Value>) -> Maybe<'e> {
+    Some(Datum::Owned(Value::Array(list)))
+}
+
+pub(super) fn concat<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let mut joined = Vec::new();
+    for argument in arguments.iter() {
+        joined.extend_from_slice(argument.as_ref()?.as_array()?);
+    }
+    owned_array(joined)
+}
+
+pub(super) fn contains<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let list = array_at(arguments, 0)?;
+    let Some(needle) = arguments.get(1)?.as_ref()?.value() else { return boolean(false) };
+    let is_partial =
+        arguments.get(2).and_then(Option::as_ref).and_then(Datum::as_bool) == Some(true);
+    let found = if is_partial {
+        list.iter().any(|element| matches_partially(element, needle))
+    } else {
+        list.contains(needle)
+    };
+    boolean(found)
+}
+
+/// Returns whether `element` has at least the members of `needle`, at every depth.
+fn matches_partially(element: &Value, needle: &Value) -> bool {
+    match (element, needle) {
+        (Value::Object(element), Value::Object(needle)) => needle.iter().all(|(name, value)| {
+            element.get(name).is_some_and(|own| matches_partially(own, value))
+        }),
+        _ => element == needle,
+    }
+}
+
+/// Folds containment with three-valued logic: `decisive` wins, then undefined, then its opposite.
+fn contains_each<'e>(arguments: &[Maybe<'_>], decisive: bool) -> Maybe<'e> {
+    let list = array_at(arguments, 0)?;
+    let mut is_undefined = false;
+    for needle in arguments.iter().skip(1) {
+        match needle {
+            None => is_undefined = true,
+            Some(needle) => {
+                let found = needle.value().is_some_and(|needle| list.contains(needle));
+                if found == decisive {
+                    return boolean(decisive);
+                }
+            }
+        }
+    }
+    if is_undefined { None } else { boolean(!decisive) }
+}
+
+pub(super) fn contains_all<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    contains_each(arguments, false)
+}
+
+pub(super) fn contains_any<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    contains_each(arguments, true)
+}
+
+pub(super) fn length<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    integer(i64::try_from(array_at(arguments, 0)?.len()).ok()?)
+}
+
+pub(super) fn slice<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let list = array_at(arguments, 0)?;
+    let length = i64::try_from(list.len()).ok()?;
+    let start = arguments.get(1)?.as_ref()?.as_integer()?;
+    let start = if start < 0 { length.saturating_add(start).max(0) } else { start.min(length) };
+    let count = match arguments.get(2) {
+        None => length,
+        Some(count) => count.as_ref()?.as_integer()?.max(0),
+    };
+    let end = start.saturating_add(count).min(length);
+    let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
+    owned_array(list.get(range)?.to_vec())
+}
+
+fn doubles(arguments: &[Maybe<'_>]) -> Option<Vec<f64>> {
+    array_at(arguments, 0)?.iter().map(Value::as_f64).collect()
+}
+
+pub(super) fn sum<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    number(doubles(arguments)?.iter().sum())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "arrays are far shorter than 2^53")]
+pub(super) fn avg<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let list = doubles(arguments)?;
+    if list.is_empty() {
+        return None;
+    }
+    number(list.iter().sum::<f64>() / list.len() as f64)
+}
+
+pub(super) fn median<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let mut list = doubles(arguments)?;
+    list.sort_unstable_by(f64::total_cmp);
+    let middle = list.len() / 2;
+    let upper = *list.get(middle)?;
+    if list.len() % 2 == 1 {
+        return number(upper);
+    }
+    number(f64::midpoint(*list.get(middle.checked_sub(1)?)?, upper))
+}
+
+fn extreme<'e>(arguments: &[Maybe<'_>], wanted: Ordering) -> Maybe<'e> {
+    let list = array_at(arguments, 0)?;
+    if list.iter().any(|element| !element.is_scalar()) {
+        return None;
+    }
+    let best = list.iter().reduce(|best, element| {
+        if model::order(Some(element), Some(best)) == wanted { element } else { best }
+    })?;
+    Some(Datum::Owned(best.clone()))
+}
+
+pub(super) fn min<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    extreme(arguments, Ordering::Less)
+}
+
+pub(super) fn max<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    extreme(arguments, Ordering::Greater)
+}
+
+pub(super) fn choose<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let (index, choices) = arguments.split_first_mut()?;
+    let index = usize::try_from(index.as_ref()?.as_integer()?.checked_sub(1)?).ok()?;
+    choices.get_mut(index)?.take()
+}
+
+pub(super) fn object_to_array<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let name_at = |index: usize, default: &'static str| match arguments.get(index) {
+        None => Some(default.to_string()),
+        Some(name) => name.as_ref()?.as_text().map(str::to_string),
+    };
+    let (name_member, value_member) = (name_at(1, "k")?, name_at(2, "v")?);
+    let object = arguments.first()?.as_ref()?.as_object()?;
+    let pair = |(name, value): (&str, &Value)| {
+        let mut pair = Object::with_capacity(2);
+        pair.insert(name_member.as_str(), name);
+        pair.insert(value_member.as_str(), value.clone());
+        Value::Object(pair)
+    };
+    owned_array(object.iter().map(pair).collect())
+}

@@ -1,0 +1,52 @@
+//! The built-in functions: one table entry each, one file per family.
+//!
+//! General rule: an undefined argument or one of the wrong type makes the result undefined, never an error.
+
+mod array;
+mod conversion;
+mod datetime;
+mod fulltext;
+mod item;
+mod math;
+mod set;
+mod spatial;
+mod string;
+mod string_search;
+mod table;
+mod types;
+mod vector;
+
+pub(crate) use table::{AggregateKind, Arity, Function, Role, find, functions};
+pub(crate) use vector::{VectorOptions, check_options as check_vector_options};
+
+use crate::context::Context;
+use crate::value::Maybe;
+
+/// What a function body sees beside its arguments.
+pub(crate) struct Call<'c> {
+    pub(crate) context: &'c Context,
+    pub(crate) prepared: &'c Prepared,
+}
+
+/// A scalar function: takes the arguments, may move them out.
+pub(crate) type Body = for<'e> fn(&Call<'_>, &mut [Maybe<'e>]) -> Maybe<'e>;
+
+/// Work done once when the query is bound, not once per row.
+#[derive(Debug, Default)]
+pub(crate) enum Prepared {
+    /// Nothing to prepare.
+    #[default]
+    Nothing,
+    /// A constant regular expression; `None` when it is invalid.
+    Regex(Option<regex::Regex>),
+    /// The settings of a vector comparison.
+    Vector(VectorOptions),
+    /// Constant search terms, tokenised.
+    Terms(Vec<Option<Vec<String>>>),
+}
+
+pub(crate) use fulltext::{
+    Statistics, bm25, n_occurrences, prepare as prepare_terms, terms_of, words,
+};
+pub(crate) use string_search::prepare as prepare_regex;
+pub(crate) use vector::prepare as prepare_vector;

@@ -1,0 +1,159 @@
+//! Functions that look into texts.
+
+use regex::{Regex, RegexBuilder};
+
+use super::string::{n_units, upper_char};
+use super::{Call, Prepared};
+use crate::value::{Datum, Maybe, boolean, integer};
+
+/// Limit: memory of one compiled regular expression; matching is linear in the text.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+
+fn text_at<'v>(arguments: &'v [Maybe<'_>], index: usize) -> Option<&'v str> {
+    arguments.get(index)?.as_ref()?.as_text()
+}
+
+/// Returns whether case is ignored; `None` when the flag is no boolean.
+fn ignores_case(arguments: &[Maybe<'_>]) -> Option<bool> {
+    match arguments.get(2) {
+        None => Some(false),
+        Some(flag) => flag.as_ref()?.as_bool(),
+    }
+}
+
+fn folded(text: &str) -> String {
+    text.chars().map(upper_char).collect()
+}
+
+fn test<'e>(arguments: &[Maybe<'_>], holds: fn(&str, &str) -> bool) -> Maybe<'e> {
+    let (text, part) = (text_at(arguments, 0)?, text_at(arguments, 1)?);
+    if ignores_case(arguments)? {
+        return boolean(holds(&folded(text), &folded(part)));
+    }
+    boolean(holds(text, part))
+}
+
+pub(super) fn contains<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    test(arguments, |text, part| text.contains(part))
+}
+
+pub(super) fn starts_with<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    test(arguments, |text, part| text.starts_with(part))
+}
+
+pub(super) fn ends_with<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    test(arguments, |text, part| text.ends_with(part))
+}
+
+pub(super) fn string_equals<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    test(arguments, |text, part| text == part)
+}
+
+/// Folds CONTAINS with three-valued logic: `decisive` wins, then undefined, then its opposite.
+fn contains_each<'e>(arguments: &[Maybe<'_>], ignore_case: bool, decisive: bool) -> Maybe<'e> {
+    let fold = |text: &str| if ignore_case { folded(text) } else { text.to_string() };
+    let text = fold(text_at(arguments, 0)?);
+    let mut is_undefined = false;
+    for part in arguments.iter().skip(1) {
+        match part.as_ref().and_then(Datum::as_text) {
+            None => is_undefined = true,
+            Some(part) if text.contains(&fold(part)) == decisive => return boolean(decisive),
+            Some(_) => {}
+        }
+    }
+    if is_undefined { None } else { boolean(!decisive) }
+}
+
+pub(super) fn contains_all_ci<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    contains_each(arguments, true, false)
+}
+
+pub(super) fn contains_all_cs<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    contains_each(arguments, false, false)
+}
+
+pub(super) fn contains_any_ci<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    contains_each(arguments, true, true)
+}
+
+pub(super) fn contains_any_cs<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    contains_each(arguments, false, true)
+}
+
+/// Returns the byte offset of a UTF-16 position, the end of the text when it lies beyond.
+fn byte_offset(text: &str, units: usize) -> usize {
+    let mut n_seen = 0;
+    for (offset, c) in text.char_indices() {
+        if n_seen >= units {
+            return offset;
+        }
+        n_seen += c.len_utf16();
+    }
+    text.len()
+}
+
+fn position<'e>(text: &str, offset: Option<usize>) -> Maybe<'e> {
+    let Some(before) = offset.and_then(|offset| text.get(..offset)) else { return integer(-1) };
+    integer(i64::try_from(n_units(before)).ok()?)
+}
+
+pub(super) fn index_of<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let (text, part) = (text_at(arguments, 0)?, text_at(arguments, 1)?);
+    let start = match arguments.get(2) {
+        None => 0,
+        Some(start) => usize::try_from(start.as_ref()?.as_integer()?.max(0)).ok()?,
+    };
+    let skipped = byte_offset(text, start);
+    let found = text.get(skipped..).and_then(|rest| rest.find(part));
+    position(text, found.map(|offset| offset + skipped))
+}
+
+/// The match must lie at or before the given position as a whole.
+pub(super) fn last_index_of<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let (text, part) = (text_at(arguments, 0)?, text_at(arguments, 1)?);
+    let end = match arguments.get(2) {
+        None => text.len(),
+        Some(last) => match usize::try_from(last.as_ref()?.as_integer()?) {
+            Ok(last) => byte_offset(text, last.saturating_add(1)),
+            Err(_) => return integer(-1),
+        },
+    };
+    position(text, text.get(..end).and_then(|head| head.rfind(part)))
+}
+
+fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
+    let mut builder = RegexBuilder::new(pattern);
+    for modifier in modifiers.chars() {
+        match modifier {
+            'm' => builder.multi_line(true),
+            's' => builder.dot_matches_new_line(true),
+            'i' => builder.case_insensitive(true),
+            'x' => builder.ignore_whitespace(true),
+            _ => return None,
+        };
+    }
+    builder.size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX).build().ok()
+}
+
+fn compile_arguments(arguments: &[Option<&Datum<'_>>]) -> Option<Regex> {
+    let pattern = arguments.first().copied()??.as_text()?;
+    let modifiers = match arguments.get(1) {
+        None => "",
+        Some(modifiers) => modifiers.as_ref()?.as_text()?,
+    };
+    compile(pattern, modifiers)
+}
+
+/// Compiles a constant pattern with its constant modifiers.
+pub(crate) fn prepare(arguments: &[Option<&Datum<'_>>]) -> Prepared {
+    Prepared::Regex(compile_arguments(arguments))
+}
+
+pub(super) fn regex_match<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let text = text_at(arguments, 0)?;
+    if let Prepared::Regex(regex) = call.prepared {
+        return boolean(regex.as_ref()?.is_match(text));
+    }
+    let rest: Vec<_> = arguments.iter().skip(1).map(Option::as_ref).collect();
+    boolean(compile_arguments(&rest)?.is_match(text))
+}

@@ -1,0 +1,85 @@
+//! Vector similarity.
+
+use model::Value;
+
+use super::{Call, Prepared};
+use crate::context::{Context, DistanceFunction};
+use crate::error::{Diagnostic, Span};
+use crate::value::{Maybe, number};
+
+/// What a comparison needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VectorOptions {
+    pub(crate) distance: DistanceFunction,
+}
+
+/// Chooses the distance function: the options argument, then the policy of the path, then cosine.
+pub(crate) fn prepare(
+    context: &Context,
+    path: Option<&[String]>,
+    options: Option<&Value>,
+) -> VectorOptions {
+    let named = options
+        .and_then(|options| options.get("distanceFunction"))
+        .and_then(Value::as_str)
+        .and_then(DistanceFunction::parse);
+    let by_policy = || {
+        let embedding = context.embeddings.iter().find(|entry| Some(&*entry.path) == path);
+        embedding.map(|entry| entry.distance)
+    };
+    let distance = named.or_else(by_policy).unwrap_or(DistanceFunction::Cosine);
+    VectorOptions { distance }
+}
+
+/// Checks the numbers of the options argument.
+pub(crate) fn check_options(options: &Value, span: Span) -> Option<Diagnostic> {
+    for name in ["searchListSizeMultiplier", "quantizedVectorListMultiplier"] {
+        let Some(Value::Number(value)) = options.get(name) else { continue };
+        if !(1.0..=100.0).contains(&value.as_f64()) {
+            let message = format!(
+                "The '{name}' value {value} specified in the VectorDistance function is outside the \
+                 supported range. The value must be between 1 and 100."
+            );
+            return Some(Diagnostic::sc(2213, message, span));
+        }
+    }
+    None
+}
+
+pub(super) fn distance<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    let vector = |index: usize| -> Option<&[Value]> { arguments.get(index)?.as_ref()?.as_array() };
+    let (left, right) = (vector(0)?, vector(1)?);
+    if left.len() != right.len() {
+        return None;
+    }
+    let distance = match call.prepared {
+        Prepared::Vector(options) => options.distance,
+        Prepared::Nothing | Prepared::Regex(_) | Prepared::Terms(_) => DistanceFunction::Cosine,
+    };
+    let mut sums = Sums::default();
+    for (left, right) in left.iter().zip(right) {
+        sums.add(left.as_f64()?, right.as_f64()?);
+    }
+    number(match distance {
+        DistanceFunction::Cosine => sums.product / (sums.left.sqrt() * sums.right.sqrt()),
+        DistanceFunction::DotProduct => sums.product,
+        DistanceFunction::Euclidean => sums.difference.sqrt(),
+    })
+}
+
+#[derive(Default)]
+struct Sums {
+    product: f64,
+    left: f64,
+    right: f64,
+    difference: f64,
+}
+
+impl Sums {
+    fn add(&mut self, left: f64, right: f64) {
+        self.product += left * right;
+        self.left += left * left;
+        self.right += right * right;
+        self.difference += (left - right) * (left - right);
+    }
+}

@@ -1,0 +1,56 @@
+//! The query language: text → tokens → tree → bound tree → operators → pages.
+//!
+//! Doors: [`parse`] (text to tree), [`Statement`] (prepare once, run on any [`ItemSource`], page by page),
+//! [`query_plan`] (the document that SDKs fetch to fan out themselves), [`epk_ranges`] (which ranges can hold
+//! results).
+//!
+//! Invariants:
+//! - Undefined is `None`; it never reaches a row.
+//! - No text can make the parser, the binder or the evaluator panic, hang or grow without bound; every
+//!   bound is a named constant.
+//! - A continuation is a position, never server state.
+//!
+//! Deliberately absent: storage, HTTP, fan-out over ranges, JavaScript (see [`UdfHost`]).
+
+#![warn(missing_docs)]
+
+pub mod ast;
+mod bind;
+mod context;
+mod continuation;
+mod error;
+mod eval;
+mod format;
+mod functions;
+mod lex;
+mod operators;
+mod parse;
+mod plan;
+mod policy;
+mod resume;
+mod sort_key;
+mod source;
+mod statement;
+mod value;
+
+pub use bind::ComputedProperty;
+pub use context::{DistanceFunction, UdfHost, VectorEmbedding};
+pub use error::{Code, Diagnostic, Error, Result, Span};
+pub use lex::TEXT_BYTES_MAX;
+pub use operators::{Metrics, Page, PageRequest};
+pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, parse};
+pub use plan::{Features, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
+pub use policy::OrderPolicy;
+pub use resume::ResumeFilter;
+pub use source::{ItemSource, SourceItem};
+pub use statement::{PrepareOptions, Statement};
+
+/// Returns the text of a query as the planner prints it.
+pub fn canonical_text(query: &ast::Query) -> String {
+    format::query(query)
+}
+
+/// Returns name and one-sentence documentation of every built-in function.
+pub fn function_list() -> Vec<(&'static str, &'static str)> {
+    functions::functions().iter().map(|function| (function.name, function.doc)).collect()
+}

@@ -1,0 +1,141 @@
+//! Folds the values of one group.
+//!
+//! Undefined values are skipped everywhere; what a wrong type does differs by aggregate.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use model::Value;
+
+use crate::context::estimated_bytes;
+use crate::functions::AggregateKind;
+use crate::value::{Datum, Maybe, integer, number, value_key};
+
+/// An aggregate under construction.
+#[derive(Debug)]
+pub(crate) enum Accumulator {
+    Count(i64),
+    CountIf(i64),
+    Sum(Sum),
+    Average(Sum),
+    /// The best value so far; poisoned by an array or object.
+    Extreme {
+        wanted: Ordering,
+        best: Option<Value>,
+        is_poisoned: bool,
+    },
+    List(Vec<Value>),
+    Set {
+        seen: HashSet<Vec<u8>>,
+        values: Vec<Value>,
+    },
+}
+
+/// A sum that stays an integer as long as it can. Poisoned by a value that is no number.
+#[derive(Debug, Default)]
+pub(crate) struct Sum {
+    double: f64,
+    exact: Option<i64>,
+    count: i64,
+    is_poisoned: bool,
+}
+
+impl Sum {
+    fn new() -> Sum {
+        Sum { exact: Some(0), ..Sum::default() }
+    }
+
+    fn add(&mut self, value: &Datum<'_>) {
+        let Some(double) = value.as_f64() else {
+            self.is_poisoned = true;
+            return;
+        };
+        self.double += double;
+        self.count += 1;
+        self.exact = self.exact.zip(value.as_integer()).and_then(|(sum, own)| sum.checked_add(own));
+    }
+
+    fn total(&self) -> Maybe<'static> {
+        match (self.is_poisoned, self.exact) {
+            (true, _) => None,
+            (false, Some(exact)) => integer(exact),
+            (false, None) => number(self.double),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn mean(&self) -> Maybe<'static> {
+        if self.is_poisoned || self.count == 0 {
+            return None;
+        }
+        number(self.double / self.count as f64)
+    }
+}
+
+impl Accumulator {
+    pub(crate) fn new(kind: AggregateKind) -> Accumulator {
+        let extreme = |wanted| Accumulator::Extreme { wanted, best: None, is_poisoned: false };
+        match kind {
+            AggregateKind::Count => Accumulator::Count(0),
+            AggregateKind::CountIf => Accumulator::CountIf(0),
+            AggregateKind::Sum => Accumulator::Sum(Sum::new()),
+            AggregateKind::Average => Accumulator::Average(Sum::new()),
+            AggregateKind::Min => extreme(Ordering::Less),
+            AggregateKind::Max => extreme(Ordering::Greater),
+            AggregateKind::MakeList => Accumulator::List(Vec::new()),
+            AggregateKind::MakeSet => Accumulator::Set { seen: HashSet::new(), values: Vec::new() },
+        }
+    }
+
+    /// Adds a value; returns the bytes by which the accumulator grew.
+    pub(crate) fn add(&mut self, value: Maybe<'_>) -> usize {
+        let Some(datum) = value else { return 0 };
+        match self {
+            Accumulator::Count(count) => *count += 1,
+            Accumulator::CountIf(count) => *count += i64::from(datum.as_bool() == Some(true)),
+            Accumulator::Sum(sum) | Accumulator::Average(sum) => sum.add(&datum),
+            Accumulator::Extreme { wanted, best, is_poisoned } => {
+                let Some(value) = datum.value() else { return 0 };
+                if !value.is_scalar() {
+                    *is_poisoned = true;
+                } else if best
+                    .as_ref()
+                    .is_none_or(|best| model::order(Some(value), Some(best)) == *wanted)
+                {
+                    *best = datum.into_value();
+                }
+            }
+            Accumulator::List(list) => {
+                let Some(value) = datum.into_value() else { return 0 };
+                let bytes = estimated_bytes(&value);
+                list.push(value);
+                return bytes;
+            }
+            Accumulator::Set { seen, values } => {
+                let Some(value) = datum.into_value() else { return 0 };
+                let key = value_key(Some(&value));
+                let bytes = key.len() + estimated_bytes(&value);
+                if seen.insert(key) {
+                    values.push(value);
+                    return bytes;
+                }
+            }
+        }
+        0
+    }
+
+    /// Returns the result.
+    pub(crate) fn finish(self) -> Maybe<'static> {
+        match self {
+            Accumulator::Count(count) | Accumulator::CountIf(count) => integer(count),
+            Accumulator::Sum(sum) => sum.total(),
+            Accumulator::Average(sum) => sum.mean(),
+            Accumulator::Extreme { best, is_poisoned, .. } => {
+                best.filter(|_| !is_poisoned).map(Datum::Owned)
+            }
+            Accumulator::List(values) | Accumulator::Set { values, .. } => {
+                Some(Datum::Owned(Value::Array(values)))
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Queries whose rows are known only after all items: groups, aggregates, whole queries in FROM.
+//!
+//! The rows are computed again for each page and the earlier ones skipped: a continuation holds a count.
+
+use std::collections::HashSet;
+
+use model::Value;
+
+use super::page::{Metrics, Page, PageBuilder, PageRequest};
+use super::sort::sort_keys;
+use crate::bind::tree::{Base, ITEM_LEVEL, Query};
+use crate::context::{Context, Run, estimated_bytes};
+use crate::continuation::Position;
+use crate::error::{Error, Result};
+use crate::eval::{Flow, Frame, GroupSet, each_row, project};
+use crate::sort_key::{Place, SortOrder};
+use crate::source::ItemSource;
+use crate::value::{Datum, value_key};
+
+/// Limit: bytes of all rows of a query that must hold them at once.
+pub(super) const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+pub(super) fn page(
+    query: &Query,
+    context: &Context,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+    position: Option<&Position>,
+) -> Result<Page> {
+    let passed = counted(position)?;
+    let mut metrics = Metrics::default();
+    let rows = all_rows(query, context, source, &mut metrics)?;
+    let mut builder = PageBuilder::new(context, request);
+    builder.metrics = metrics;
+    Ok(fill(builder, query, rows, passed))
+}
+
+/// Returns the rows that earlier pages returned.
+pub(super) fn counted(position: Option<&Position>) -> Result<u64> {
+    match position {
+        None => Ok(0),
+        Some(Position::Count { passed }) => Ok(*passed),
+        Some(Position::Item { .. } | Position::Sorted { .. }) => Err(Error::Continuation),
+    }
+}
+
+/// Returns the rows of one page out of all.
+pub(super) fn fill(
+    mut builder: PageBuilder<'_>,
+    query: &Query,
+    rows: Vec<Value>,
+    passed: u64,
+) -> Page {
+    let to_usize = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let take = query.take.map_or(usize::MAX, to_usize);
+    let rows = rows.into_iter().skip(to_usize(query.offset)).take(take).skip(to_usize(passed));
+    for (row, passed) in rows.zip(passed..) {
+        if !builder.push(row) {
+            return builder.finish(Some(&Position::Count { passed }));
+        }
+    }
+    builder.finish(None)
+}
+
+/// Rows with their sort keys.
+struct Collected {
+    entries: Vec<(Place, Value)>,
+    bytes: usize,
+}
+
+impl Collected {
+    fn push(&mut self, query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Result<Flow> {
+        let Some(row) = project(query, frame, run)?.and_then(Datum::into_value) else {
+            return Ok(Flow::Continue);
+        };
+        let keys = sort_keys(query, frame, run)?;
+        self.grow(estimated_bytes(&row) + 64)?;
+        let number = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+        self.entries.push((Place { keys, number, row: 0 }, row));
+        Ok(Flow::Continue)
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > COLLECTED_BYTES_MAX {
+            let limit = COLLECTED_BYTES_MAX;
+            return Err(Error::Limit { what: "the rows to hold at once, in bytes,", limit });
+        }
+        Ok(())
+    }
+}
+
+/// Computes all rows of a query, in order and without duplicates, before TOP and OFFSET.
+fn all_rows(
+    query: &Query,
+    context: &Context,
+    source: &dyn ItemSource,
+    metrics: &mut Metrics,
+) -> Result<Vec<Value>> {
+    let run = Run::new(context);
+    let mut collected = Collected { entries: Vec::new(), bytes: 0 };
+    match &query.grouping {
+        None => each_base(query, context, source, metrics, &run, &mut |frame| {
+            each_row(query, frame, &run, &mut |row| collected.push(query, row, &run))?;
+            Ok(())
+        })?,
+        Some(grouping) => {
+            let mut groups = GroupSet::new(grouping);
+            each_base(query, context, source, metrics, &run, &mut |frame| {
+                each_row(query, frame, &run, &mut |row| {
+                    collected.grow(groups.add(row, &run)?)?;
+                    Ok(Flow::Continue)
+                })?;
+                Ok(())
+            })?;
+            for group in groups.finish() {
+                run.next_item();
+                let frame = Frame::EMPTY.with_group(grouping.level, &group);
+                collected.push(query, &frame, &run)?;
+            }
+        }
+    }
+    if !query.order.is_empty() {
+        let order = SortOrder::new(&query.order);
+        collected.entries.sort_by(|(left, _), (right, _)| order.compare(left, right));
+    }
+    let rows = collected.entries.into_iter().map(|(_, row)| row);
+    if !query.distinct {
+        return Ok(rows.collect());
+    }
+    let mut seen = HashSet::new();
+    Ok(rows.filter(|row| seen.insert(value_key(Some(row)))).collect())
+}
+
+/// Visits the outermost frame of every row.
+pub(super) fn each_base(
+    query: &Query,
+    context: &Context,
+    source: &dyn ItemSource,
+    metrics: &mut Metrics,
+    run: &Run<'_>,
+    visit: &mut dyn FnMut(&Frame<'_>) -> Result<()>,
+) -> Result<()> {
+    match &query.base {
+        Base::Nothing => visit(&Frame::EMPTY),
+        Base::Item => {
+            for item in source.scan(None) {
+                let item = item?;
+                metrics.read(item.bytes);
+                run.next_item();
+                visit(&Frame::root(ITEM_LEVEL, &item.value))?;
+            }
+            Ok(())
+        }
+        Base::Rows(inner, level) => {
+            for row in all_rows(inner, context, source, metrics)? {
+                run.next_item();
+                visit(&Frame::root(*level, &row))?;
+            }
+            Ok(())
+        }
+    }
+}

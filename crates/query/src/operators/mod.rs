@@ -1,0 +1,49 @@
+//! From items to pages.
+//!
+//! | file | queries | holds at most |
+//! |---|---|---|
+//! | `stream` | filter, projection, JOIN, DISTINCT, TOP, OFFSET | a page, and the keys of DISTINCT |
+//! | `sort` | ORDER BY | a page, and the rows skipped by OFFSET |
+//! | `collect` | GROUP BY, aggregates, DISTINCT with ORDER BY, whole queries in FROM | all rows |
+//! | `rank` | ORDER BY RANK | all rows |
+
+pub(crate) mod aggregate;
+mod collect;
+mod page;
+mod rank;
+mod sort;
+mod stream;
+
+pub use page::{Metrics, Page, PageRequest};
+
+use crate::bind::tree::Query;
+use crate::context::Context;
+use crate::continuation::Position;
+use crate::error::{Error, Result};
+use crate::resume::ResumeFilter;
+use crate::source::ItemSource;
+
+/// Computes one page.
+pub(crate) fn run(
+    query: &Query,
+    context: &Context,
+    resume: Option<&ResumeFilter>,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+) -> Result<Page> {
+    let position = request.continuation.map(Position::decode).transpose()?;
+    if resume.is_some() && query.order.is_empty() {
+        return Err(Error::ResumeFilter("the query has no ORDER BY"));
+    }
+    if query.rank.is_some() {
+        return rank::page(query, context, source, request, position.as_ref());
+    }
+    let is_ordered = !query.order.is_empty();
+    if query.grouping.is_some() || (query.distinct && is_ordered) || query.has_row_base() {
+        return collect::page(query, context, source, request, position.as_ref());
+    }
+    if is_ordered {
+        return sort::page(query, context, resume, source, request, position);
+    }
+    stream::page(query, context, source, request, position.as_ref())
+}

@@ -1,0 +1,109 @@
+//! A page under construction.
+
+use std::time::Duration;
+
+use model::Value;
+
+use crate::context::{Context, estimated_bytes};
+use crate::continuation::Position;
+
+/// What one page may be.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRequest<'r> {
+    /// Most rows of the page; at least one is returned if there is one.
+    pub items_max: usize,
+    /// Most bytes of the page; one row may exceed it.
+    pub bytes_max: usize,
+    /// When to stop reading items, on the clock of `Env::monotonic`. Queries that sort, group or
+    /// aggregate need all items and do not stop.
+    pub deadline: Option<Duration>,
+    /// The continuation of the page before.
+    pub continuation: Option<&'r str>,
+}
+
+/// One page of rows.
+#[derive(Debug)]
+pub struct Page {
+    /// The rows.
+    pub rows: Vec<Value>,
+    /// Where the next page starts; `None` at the end.
+    pub continuation: Option<String>,
+    /// What the page took.
+    pub metrics: Metrics,
+}
+
+/// What a page took.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Metrics {
+    /// Items read from the source.
+    pub n_items_read: u64,
+    /// Their stored bytes.
+    pub bytes_read: u64,
+    /// Rows returned.
+    pub n_rows: u64,
+    /// Estimated bytes of the rows.
+    pub row_bytes: u64,
+}
+
+impl Metrics {
+    pub(super) fn read(&mut self, bytes: usize) {
+        self.n_items_read += 1;
+        self.bytes_read += to_u64(bytes);
+    }
+}
+
+/// Collects rows until the page is full.
+pub(super) struct PageBuilder<'p> {
+    context: &'p Context,
+    request: &'p PageRequest<'p>,
+    rows: Vec<Value>,
+    bytes: usize,
+    pub(super) metrics: Metrics,
+}
+
+impl<'p> PageBuilder<'p> {
+    pub(super) fn new(context: &'p Context, request: &'p PageRequest<'p>) -> PageBuilder<'p> {
+        PageBuilder { context, request, rows: Vec::new(), bytes: 0, metrics: Metrics::default() }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() >= self.request.items_max.max(1) || self.bytes >= self.request.bytes_max
+    }
+
+    /// Returns whether time is up. Something was read before, so every page makes progress.
+    pub(super) fn is_late(&self) -> bool {
+        self.metrics.n_items_read > 0
+            && self
+                .request
+                .deadline
+                .is_some_and(|deadline| self.context.env.monotonic() >= deadline)
+    }
+
+    /// Returns whether a row fits; the first always does.
+    pub(super) fn fits(&self, bytes: usize) -> bool {
+        self.rows.is_empty()
+            || (!self.is_full() && self.bytes.saturating_add(bytes) <= self.request.bytes_max)
+    }
+
+    /// Adds a row if it fits.
+    pub(super) fn push(&mut self, row: Value) -> bool {
+        let bytes = estimated_bytes(&row);
+        if !self.fits(bytes) {
+            return false;
+        }
+        self.bytes += bytes;
+        self.rows.push(row);
+        true
+    }
+
+    pub(super) fn finish(mut self, position: Option<&Position>) -> Page {
+        self.metrics.n_rows = to_u64(self.rows.len());
+        self.metrics.row_bytes = to_u64(self.bytes);
+        let continuation = position.map(Position::encode);
+        Page { rows: self.rows, continuation, metrics: self.metrics }
+    }
+}
+
+pub(super) fn to_u64(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}

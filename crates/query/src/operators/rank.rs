@@ -1,0 +1,166 @@
+//! ORDER BY RANK within one scope: scores of all rows, fused by reciprocal ranks.
+//!
+//! SDKs do this themselves from component queries; this operator serves clients that send the query as it is.
+
+use std::cmp::Ordering;
+
+use model::Value;
+
+use super::collect::{COLLECTED_BYTES_MAX, counted, each_base, fill};
+use super::page::{Metrics, Page, PageBuilder, PageRequest};
+use crate::bind::tree::{Component, Query, Rank, Score};
+use crate::context::{Context, Run, estimated_bytes};
+use crate::continuation::Position;
+use crate::error::{Error, Result};
+use crate::eval::{Flow, Frame, each_row, eval, project};
+use crate::functions::{Statistics, bm25, n_occurrences, words};
+use crate::source::ItemSource;
+use crate::value::Datum;
+
+/// The constant of reciprocal rank fusion.
+const FUSION: f64 = 60.0;
+
+pub(super) fn page(
+    query: &Query,
+    context: &Context,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+    position: Option<&Position>,
+) -> Result<Page> {
+    let passed = counted(position)?;
+    let mut metrics = Metrics::default();
+    let rows = match &query.rank {
+        None => Vec::new(),
+        Some(rank) => ranked_rows(query, rank, context, source, &mut metrics)?,
+    };
+    let mut builder = PageBuilder::new(context, request);
+    builder.metrics = metrics;
+    Ok(fill(builder, query, rows, passed))
+}
+
+/// What a component knows of a row before the statistics are complete.
+enum Input {
+    Words(Vec<String>),
+    Score(f64),
+    Nothing,
+}
+
+fn ranked_rows(
+    query: &Query,
+    rank: &Rank,
+    context: &Context,
+    source: &dyn ItemSource,
+    metrics: &mut Metrics,
+) -> Result<Vec<Value>> {
+    let run = Run::new(context);
+    let mut rows = Vec::new();
+    let mut inputs: Vec<Vec<Input>> = Vec::new();
+    let mut bytes = 0_usize;
+    each_base(query, context, source, metrics, &run, &mut |frame| {
+        each_row(query, frame, &run, &mut |row| {
+            let Some(value) = project(query, row, &run)?.and_then(Datum::into_value) else {
+                return Ok(Flow::Continue);
+            };
+            bytes = bytes.saturating_add(2 * estimated_bytes(&value) + 64);
+            if bytes > COLLECTED_BYTES_MAX {
+                let limit = COLLECTED_BYTES_MAX;
+                return Err(Error::Limit { what: "the rows to rank, in bytes,", limit });
+            }
+            rows.push(value);
+            let of_row = rank.components.iter().map(|component| input(component, row, &run));
+            inputs.push(of_row.collect::<Result<_>>()?);
+            Ok(Flow::Continue)
+        })?;
+        Ok(())
+    })?;
+    let mut fused = vec![0.0; rows.len()];
+    for (index, component) in rank.components.iter().enumerate() {
+        let column: Vec<&Input> = inputs.iter().filter_map(|row| row.get(index)).collect();
+        let scores = scores(component, &column);
+        let is_descending = larger_first(component);
+        for (total, rank) in fused.iter_mut().zip(ranks(&scores, is_descending)) {
+            *total += component.weight.abs() / (FUSION + rank);
+        }
+    }
+    let mut ordered: Vec<(f64, Value)> = fused.into_iter().zip(rows).collect();
+    ordered.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+    Ok(ordered.into_iter().map(|(_, row)| row).collect())
+}
+
+fn input(component: &Component, frame: &Frame<'_>, run: &Run<'_>) -> Result<Input> {
+    Ok(match &component.score {
+        Score::FullText { text, .. } => match eval(text, frame, run)? {
+            Some(datum) => datum.as_text().map_or(Input::Nothing, |text| Input::Words(words(text))),
+            None => Input::Nothing,
+        },
+        Score::Vector { expr, .. } => eval(expr, frame, run)?
+            .and_then(|datum| datum.as_f64())
+            .map_or(Input::Nothing, Input::Score),
+    })
+}
+
+/// Returns whether the largest score is the best one.
+fn larger_first(component: &Component) -> bool {
+    let natural = match &component.score {
+        Score::FullText { .. } => true,
+        Score::Vector { larger_closer, .. } => *larger_closer,
+    };
+    natural == (component.weight >= 0.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn scores(component: &Component, column: &[&Input]) -> Vec<Option<f64>> {
+    let Score::FullText { terms, .. } = &component.score else {
+        let score = |input: &&Input| match input {
+            Input::Score(score) => Some(*score),
+            Input::Words(_) | Input::Nothing => None,
+        };
+        return column.iter().map(score).collect();
+    };
+    let terms: Vec<Vec<String>> =
+        terms.iter().map(|term| words(term.as_str().unwrap_or_default())).collect();
+    let texts = || {
+        column.iter().filter_map(|input| match input {
+            Input::Words(words) => Some(words),
+            Input::Score(_) | Input::Nothing => None,
+        })
+    };
+    let has = |text: &Vec<String>, term: &Vec<String>| n_occurrences(text, term) > 0;
+    let n_with = |term: &Vec<String>| texts().filter(|text| has(text, term)).count() as f64;
+    let statistics = Statistics {
+        n_items: column.len().max(1) as f64,
+        n_words: texts().map(Vec::len).sum::<usize>() as f64,
+        hits: terms.iter().map(n_with).collect(),
+    };
+    let score = |input: &&Input| match input {
+        Input::Words(words) => Some(bm25(words, &terms, &statistics)),
+        Input::Score(_) | Input::Nothing => None,
+    };
+    column.iter().map(score).collect()
+}
+
+/// Returns the dense rank of each score, from 1; rows without a score come last.
+fn ranks(scores: &[Option<f64>], is_descending: bool) -> Vec<f64> {
+    let compare = |left: &Option<f64>, right: &Option<f64>| match (left, right) {
+        (Some(left), Some(right)) if is_descending => right.total_cmp(left),
+        (Some(left), Some(right)) => left.total_cmp(right),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    };
+    let mut indexed: Vec<(usize, &Option<f64>)> = scores.iter().enumerate().collect();
+    indexed.sort_by(|(_, left), (_, right)| compare(left, right));
+    let mut ranks = vec![0.0; scores.len()];
+    let mut rank = 0.0;
+    let mut previous: Option<&Option<f64>> = None;
+    for (index, score) in indexed {
+        if previous.is_none_or(|previous| compare(previous, score).is_ne()) {
+            rank += 1.0;
+        }
+        previous = Some(score);
+        if let Some(slot) = ranks.get_mut(index) {
+            *slot = rank;
+        }
+    }
+    ranks
+}

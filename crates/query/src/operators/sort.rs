@@ -1,0 +1,223 @@
+//! ORDER BY without an index: each page is one pass that keeps the next rows in order.
+//!
+//! Only the rows of the page are held: a row that sorts after a full page is dropped again, because the next
+//! page finds it in its own pass.
+
+use model::Value;
+
+use super::page::{Page, PageBuilder, PageRequest, to_u64};
+use crate::bind::tree::{Base, ITEM_LEVEL, Query};
+use crate::context::{Context, Run, estimated_bytes};
+use crate::continuation::Position;
+use crate::error::{Error, Result};
+use crate::eval::{Flow, Frame, each_row, eval, project};
+use crate::resume::ResumeFilter;
+use crate::sort_key::{Place, SortKey, SortOrder};
+use crate::source::ItemSource;
+use crate::value::Datum;
+
+/// Limit: bytes held for one page, rows skipped by OFFSET included.
+const SORT_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Rows beyond the wanted ones that may pile up before they are cut.
+const SLACK: usize = 1024;
+
+pub(super) fn page(
+    query: &Query,
+    context: &Context,
+    resume: Option<&ResumeFilter>,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+    position: Option<Position>,
+) -> Result<Page> {
+    let order = SortOrder::new(&query.order);
+    if let Some(resume) = resume {
+        resume.check(order.n_keys())?;
+    }
+    let start = Start::new(&order, position)?;
+    let end = query.take.map_or(u64::MAX, |take| query.offset.saturating_add(take));
+    if start.passed >= end {
+        return Ok(PageBuilder::new(context, request).finish(None));
+    }
+    let n_skipped = start.skip.saturating_add(query.offset.saturating_sub(start.passed));
+    let n_wanted = to_u64(request.items_max.max(1)).min(end - start.passed.max(query.offset));
+    let mut window = Window {
+        order: &order,
+        entries: Vec::new(),
+        n_max: usize::try_from(n_skipped.saturating_add(n_wanted)).unwrap_or(usize::MAX),
+        // Rows that OFFSET skips must all be known; without them the bytes of a page are enough.
+        bytes_max: if n_skipped > 0 { usize::MAX } else { request.bytes_max },
+        bytes: 0,
+        dropped: false,
+    };
+    let mut builder = PageBuilder::new(context, request);
+    let run = Run::new(context);
+    let mut visit = |value: &Value, number: u64| -> Result<()> {
+        run.next_item();
+        let frame = Frame::root(ITEM_LEVEL, value);
+        let mut row = 0;
+        each_row(query, &frame, &run, &mut |inner| {
+            let keys = sort_keys(query, inner, &run)?;
+            let place = Place { keys, number, row };
+            row += 1;
+            let admitted = start.admits(&order, &place)
+                && resume.is_none_or(|resume| resume.admits(&order, &place));
+            if admitted && window.wants(&place) {
+                let row = project(query, inner, &run)?.and_then(Datum::into_value);
+                if let Some(row) = row {
+                    window.push(place, row)?;
+                }
+            }
+            Ok(Flow::Continue)
+        })?;
+        Ok(())
+    };
+    if matches!(query.base, Base::Nothing) {
+        visit(&Value::Null, 0)?;
+    } else {
+        for item in source.scan(None) {
+            let item = item?;
+            builder.metrics.read(item.bytes);
+            visit(&item.value, item.number)?;
+        }
+    }
+    Ok(window.fill(builder, query, &start, n_skipped, end))
+}
+
+/// Computes the keys of a row.
+pub(super) fn sort_keys(query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Result<Vec<SortKey>> {
+    let mut keys = Vec::with_capacity(query.order.len());
+    for key in &query.order {
+        let value = eval(&key.expr, frame, run)?;
+        keys.push(SortKey::new(value.as_ref().and_then(Datum::value)));
+    }
+    Ok(keys)
+}
+
+/// Where the page starts.
+struct Start {
+    after: Option<Place>,
+    /// Rows to skip because an earlier page returned them and their keys were too long to name.
+    skip: u64,
+    /// Rows returned or skipped by OFFSET on earlier pages.
+    passed: u64,
+}
+
+impl Start {
+    fn new(order: &SortOrder, position: Option<Position>) -> Result<Start> {
+        match position {
+            None => Ok(Start { after: None, skip: 0, passed: 0 }),
+            Some(Position::Sorted { place, passed }) if place.keys.len() == order.n_keys() => {
+                Ok(Start { after: Some(place), skip: 0, passed })
+            }
+            Some(Position::Count { passed }) => Ok(Start { after: None, skip: passed, passed }),
+            Some(Position::Sorted { .. } | Position::Item { .. }) => Err(Error::Continuation),
+        }
+    }
+
+    fn admits(&self, order: &SortOrder, place: &Place) -> bool {
+        self.after.as_ref().is_none_or(|after| order.compare(place, after).is_gt())
+    }
+}
+
+struct Entry {
+    place: Place,
+    row: Value,
+    bytes: usize,
+}
+
+/// The first rows in order, as many as the page can need.
+struct Window<'o> {
+    order: &'o SortOrder,
+    entries: Vec<Entry>,
+    n_max: usize,
+    bytes_max: usize,
+    bytes: usize,
+    /// Whether a row after the window exists.
+    dropped: bool,
+}
+
+impl Window<'_> {
+    /// Returns whether a row may belong to the window. The last entry is its end after a cut.
+    fn wants(&mut self, place: &Place) -> bool {
+        if self.n_max == 0 {
+            self.dropped = true;
+            return false;
+        }
+        let is_full = self.dropped && self.entries.len() >= self.n_max;
+        let wanted = !is_full
+            || self
+                .entries
+                .get(self.n_max - 1)
+                .is_none_or(|last| self.order.compare(place, &last.place).is_lt());
+        self.dropped |= !wanted;
+        wanted
+    }
+
+    fn push(&mut self, place: Place, row: Value) -> Result<()> {
+        let bytes = estimated_bytes(&row) + 64;
+        self.bytes += bytes;
+        self.entries.push(Entry { place, row, bytes });
+        let is_heavy = self.bytes > self.bytes_max.saturating_mul(2);
+        if self.entries.len() >= self.n_max.saturating_add(SLACK.max(self.n_max)) || is_heavy {
+            self.cut();
+        }
+        if self.bytes > SORT_BYTES_MAX {
+            return Err(Error::Limit {
+                what: "the rows to sort, in bytes,",
+                limit: SORT_BYTES_MAX,
+            });
+        }
+        Ok(())
+    }
+
+    /// Sorts and drops what the page cannot hold.
+    fn cut(&mut self) {
+        self.entries.sort_by(|left, right| self.order.compare(&left.place, &right.place));
+        let mut bytes = 0_usize;
+        let bytes_max = self.bytes_max;
+        let n_fit = self.entries.iter().position(|entry| {
+            bytes += entry.bytes;
+            bytes > bytes_max
+        });
+        // One row more than fits, so that the page is known to be full.
+        let n_kept = n_fit.map_or(usize::MAX, |n_fit| n_fit + 1).min(self.n_max);
+        if self.entries.len() > n_kept {
+            self.entries.truncate(n_kept);
+            self.dropped = true;
+        }
+        // A window cut by bytes is full at its own length from now on.
+        if n_fit.is_some() {
+            self.n_max = self.n_max.min(n_kept);
+        }
+        self.bytes = self.entries.iter().map(|entry| entry.bytes).sum();
+    }
+
+    fn fill(
+        mut self,
+        mut builder: PageBuilder<'_>,
+        query: &Query,
+        start: &Start,
+        n_skipped: u64,
+        end: u64,
+    ) -> Page {
+        self.cut();
+        let n_skipped = usize::try_from(n_skipped).unwrap_or(usize::MAX);
+        let mut passed = start.passed.max(query.offset);
+        let mut last = None;
+        let mut has_more = self.dropped;
+        for entry in self.entries.into_iter().skip(n_skipped) {
+            if !builder.push(entry.row) {
+                has_more = true;
+                break;
+            }
+            passed += 1;
+            last = Some(entry.place);
+        }
+        let position = match last {
+            Some(place) if has_more && passed < end => Some(Position::after_sorted(place, passed)),
+            _ => None,
+        };
+        builder.finish(position.as_ref())
+    }
+}

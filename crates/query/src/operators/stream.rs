@@ -1,0 +1,191 @@
+//! Queries that return rows as items come: one pass, resumed by item number.
+//!
+//! Hot path: one item at a time, moved into the page when it is returned whole.
+
+use std::collections::HashSet;
+
+use model::Value;
+
+use super::page::{Page, PageBuilder, PageRequest};
+use crate::bind::tree::{Base, ITEM_LEVEL, Query};
+use crate::context::{Context, Run};
+use crate::continuation::Position;
+use crate::error::{Error, Result};
+use crate::eval::{Flow, Frame, each_row, project};
+use crate::source::ItemSource;
+use crate::value::{Datum, value_key};
+
+/// Limit: bytes of the keys that DISTINCT remembers.
+const DISTINCT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+pub(super) fn page(
+    query: &Query,
+    context: &Context,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+    position: Option<&Position>,
+) -> Result<Page> {
+    let (start, passed) = match position {
+        None => (None, 0),
+        Some(Position::Item { number, rows, passed }) => (Some((*number, *rows)), *passed),
+        Some(Position::Sorted { .. } | Position::Count { .. }) => return Err(Error::Continuation),
+    };
+    let mut stream = Stream {
+        query,
+        start,
+        passed,
+        seen: HashSet::new(),
+        seen_bytes: 0,
+        builder: PageBuilder::new(context, request),
+    };
+    let run = Run::new(context);
+    let next = match query.base {
+        Base::Nothing => stream.without_items(&run)?,
+        Base::Item | Base::Rows(..) => stream.items(source, &run)?,
+    };
+    Ok(stream.builder.finish(next.as_ref()))
+}
+
+struct Stream<'q> {
+    query: &'q Query,
+    /// The item where the page before ended, and the rows of it that were done.
+    start: Option<(u64, Option<u64>)>,
+    passed: u64,
+    seen: HashSet<Vec<u8>>,
+    seen_bytes: usize,
+    builder: PageBuilder<'q>,
+}
+
+impl Stream<'_> {
+    /// Returns whether TOP or LIMIT is reached.
+    fn is_done(&self) -> bool {
+        self.query.take.is_some_and(|take| self.passed >= self.query.offset.saturating_add(take))
+    }
+
+    fn without_items(&mut self, run: &Run<'_>) -> Result<Option<Position>> {
+        if self.start.is_none() && !self.is_done() {
+            self.item_rows(&Frame::EMPTY, 0, run)?;
+        }
+        Ok(None)
+    }
+
+    fn items(&mut self, source: &dyn ItemSource, run: &Run<'_>) -> Result<Option<Position>> {
+        if self.is_done() {
+            return Ok(None);
+        }
+        let after = match self.start {
+            // DISTINCT reads the earlier items again to know what was returned.
+            _ if self.query.distinct => None,
+            None => None,
+            Some((number, None)) => Some(number),
+            Some((number, Some(_))) => number.checked_sub(1),
+        };
+        let mut last = self.start;
+        for item in source.scan(after) {
+            let item = item?;
+            // Late only counts after an item that earlier pages did not see, or no page would get ahead.
+            if self.builder.is_full() || (last != self.start && self.builder.is_late()) {
+                let (number, rows) = last.unwrap_or_default();
+                return Ok(Some(Position::Item { number, rows, passed: self.passed }));
+            }
+            self.builder.metrics.read(item.bytes);
+            run.next_item();
+            let ended_at = if self.query.returns_item() && !self.query.distinct {
+                self.whole_item(item.value, run)?
+            } else {
+                self.item_rows(&Frame::root(ITEM_LEVEL, &item.value), item.number, run)?
+            };
+            if self.is_done() {
+                return Ok(None);
+            }
+            if let Some(rows) = ended_at {
+                let (number, rows) = if rows == 0 {
+                    // Nothing of this item was returned: the next page starts with it.
+                    last.unwrap_or((item.number, Some(0)))
+                } else {
+                    (item.number, Some(rows))
+                };
+                return Ok(Some(Position::Item { number, rows, passed: self.passed }));
+            }
+            if !self.is_replay(item.number, u64::MAX) {
+                last = Some((item.number, None));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether a row belongs to the pages before.
+    fn is_replay(&self, number: u64, row: u64) -> bool {
+        self.start.is_some_and(|(last, rows)| {
+            number < last || (number == last && rows.is_none_or(|rows| row < rows))
+        })
+    }
+
+    /// Moves an item into the page if it passes the filter. Returns `Some(0)` when it does not fit.
+    fn whole_item(&mut self, item: Value, run: &Run<'_>) -> Result<Option<u64>> {
+        let passes = {
+            let frame = Frame::root(ITEM_LEVEL, &item);
+            let mut passes = false;
+            each_row(self.query, &frame, run, &mut |_| {
+                passes = true;
+                Ok(Flow::Stop)
+            })?;
+            passes
+        };
+        if !passes {
+            return Ok(None);
+        }
+        if self.passed >= self.query.offset && !self.builder.push(item) {
+            return Ok(Some(0));
+        }
+        self.passed += 1;
+        Ok(None)
+    }
+
+    /// Adds the rows of one item. Returns the number of rows done when the page ended within the item.
+    fn item_rows(&mut self, frame: &Frame<'_>, number: u64, run: &Run<'_>) -> Result<Option<u64>> {
+        let mut row = 0;
+        let mut ended_at = None;
+        let query = self.query;
+        each_row(query, frame, run, &mut |inner| {
+            let index = row;
+            row += 1;
+            let is_replay = self.is_replay(number, index);
+            if is_replay && !query.distinct {
+                return Ok(Flow::Continue);
+            }
+            let Some(value) = project(query, inner, run)?.and_then(Datum::into_value) else {
+                return Ok(Flow::Continue);
+            };
+            let mut key = None;
+            if query.distinct {
+                let new_key = value_key(Some(&value));
+                if self.seen.contains(&new_key) {
+                    return Ok(Flow::Continue);
+                }
+                key = Some(new_key);
+            }
+            if !is_replay {
+                if self.passed >= query.offset && !self.builder.push(value) {
+                    ended_at = Some(index);
+                    return Ok(Flow::Stop);
+                }
+                self.passed += 1;
+            }
+            if let Some(key) = key {
+                self.remember(key)?;
+            }
+            Ok(if self.is_done() { Flow::Stop } else { Flow::Continue })
+        })?;
+        Ok(ended_at)
+    }
+
+    fn remember(&mut self, key: Vec<u8>) -> Result<()> {
+        self.seen_bytes += key.len() + 32;
+        if self.seen_bytes > DISTINCT_BYTES_MAX {
+            return Err(Error::Limit { what: "the distinct rows", limit: DISTINCT_BYTES_MAX });
+        }
+        self.seen.insert(key);
+        Ok(())
+    }
+}

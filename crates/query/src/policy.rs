@@ -1,0 +1,73 @@
+//! Which ORDER BY clauses the indexing policy of a container can serve.
+//!
+//! Results never depend on the index, except that the service refuses an ORDER BY that it has no index for.
+
+use model::{PropertyPath, Value};
+
+use crate::ast::{self, Direction, Expr, ExprKind, Step};
+use crate::error::{Diagnostic, Error, Result};
+
+/// The composite indexes of a container.
+#[derive(Clone, Debug, Default)]
+pub struct OrderPolicy {
+    /// Each index: paths and whether they descend.
+    composites: Vec<Vec<(Vec<String>, bool)>>,
+}
+
+impl OrderPolicy {
+    /// Reads the indexing policy object of a container; unknown members are ignored.
+    pub fn from_policy(policy: &Value) -> OrderPolicy {
+        let list = policy.get("compositeIndexes").and_then(Value::as_array).unwrap_or_default();
+        let composites = list.iter().filter_map(|index| {
+            index.as_array()?.iter().map(composite_entry).collect::<Option<Vec<_>>>()
+        });
+        OrderPolicy { composites: composites.collect() }
+    }
+
+    /// Refuses an ORDER BY of several keys without a matching composite index.
+    pub(crate) fn check(&self, query: &ast::Query) -> Result<()> {
+        let Some(order) = query.order_by.as_ref().filter(|order| !order.rank) else {
+            return Ok(());
+        };
+        if order.items.len() < 2 || !query.group_by.is_empty() {
+            return Ok(());
+        }
+        let keys: Option<Vec<_>> = order
+            .items
+            .iter()
+            .map(|item| Some((names(&item.expr)?, item.direction == Some(Direction::Descending))))
+            .collect();
+        let is_served =
+            keys.is_some_and(|keys| self.composites.iter().any(|index| serves(index, &keys)));
+        if is_served {
+            return Ok(());
+        }
+        let message = "The order by query does not have a corresponding composite index that it \
+                       can be served from.";
+        Err(Error::one(Diagnostic::plain(message, order.span)))
+    }
+}
+
+fn composite_entry(entry: &Value) -> Option<(Vec<String>, bool)> {
+    let path = PropertyPath::parse(entry.get("path")?.as_str()?).ok()?;
+    let descending = entry.get("order").and_then(Value::as_str) == Some("descending");
+    Some((path.segments().to_vec(), descending))
+}
+
+/// An index serves its own directions and the reverse of all of them.
+fn serves(index: &[(Vec<String>, bool)], keys: &[(Vec<String>, bool)]) -> bool {
+    let same_paths =
+        index.len() == keys.len() && index.iter().zip(keys).all(|((own, _), (key, _))| own == key);
+    let mut reversed = index.iter().zip(keys).map(|((_, own), (_, key))| own != key);
+    let first = reversed.next();
+    same_paths && reversed.all(|reversed| Some(reversed) == first)
+}
+
+fn names(expr: &Expr) -> Option<Vec<String>> {
+    let ExprKind::Path { steps, .. } = &expr.kind else { return None };
+    let name = |step: &Step| match step {
+        Step::Dot(name) | Step::Name(name) => Some(name.clone()),
+        Step::Index(_) | Step::Computed(_) => None,
+    };
+    steps.iter().map(name).collect()
+}

@@ -1,0 +1,121 @@
+//! A prepared query: parsed, bound and ready to run many times.
+
+use std::sync::Arc;
+
+use model::{Env, Value};
+
+use crate::ast;
+use crate::bind::{self, ComputedProperty, tree};
+use crate::context::{Context, Run, UdfHost, VectorEmbedding};
+use crate::error::Result;
+use crate::eval::{Flow, Frame, each_row};
+use crate::operators::{self, Page, PageRequest};
+use crate::policy::OrderPolicy;
+use crate::resume::ResumeFilter;
+use crate::source::ItemSource;
+
+/// Everything about the container and the request that a query depends on.
+#[derive(Clone, Debug)]
+pub struct PrepareOptions {
+    /// Clock and randomness.
+    pub env: Env,
+    /// The computed properties of the container.
+    pub computed_properties: Vec<ComputedProperty>,
+    /// Runs user-defined functions; a query that calls one fails without it.
+    pub udf_host: Option<Arc<dyn UdfHost>>,
+    /// Whether spatial values are plane geometry instead of geography.
+    pub is_geometry: bool,
+    /// The vector policy of the container.
+    pub vector_embeddings: Vec<VectorEmbedding>,
+    /// Which ORDER BY clauses the indexes allow; `None` allows all.
+    pub order_policy: Option<OrderPolicy>,
+    /// The resume filter of the request.
+    pub resume_filter: Option<ResumeFilter>,
+}
+
+impl PrepareOptions {
+    /// Makes options for a container without special settings.
+    pub fn new(env: Env) -> PrepareOptions {
+        PrepareOptions {
+            env,
+            computed_properties: Vec::new(),
+            udf_host: None,
+            is_geometry: false,
+            vector_embeddings: Vec::new(),
+            order_policy: None,
+            resume_filter: None,
+        }
+    }
+}
+
+/// A prepared query.
+#[derive(Debug)]
+pub struct Statement {
+    ast: ast::Query,
+    query: tree::Query,
+    context: Context,
+    parameters: Vec<(String, Value)>,
+    resume: Option<ResumeFilter>,
+}
+
+impl Statement {
+    /// Parses and binds a query. Parameter names have their `@`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] with every mistake found, [`crate::Error::Limit`] for too large a text.
+    pub fn prepare(
+        text: &str,
+        parameters: &[(String, Value)],
+        options: &PrepareOptions,
+    ) -> Result<Statement> {
+        let ast = crate::parse::parse(text)?;
+        let context = Context {
+            env: options.env.clone(),
+            udf_host: options.udf_host.clone(),
+            is_geometry: options.is_geometry,
+            embeddings: options.vector_embeddings.clone(),
+        };
+        let query = bind::bind(&ast, parameters, &options.computed_properties, &context)?;
+        if let Some(policy) = &options.order_policy {
+            policy.check(&ast)?;
+        }
+        let resume = options.resume_filter.clone();
+        Ok(Statement { ast, query, context, parameters: parameters.to_vec(), resume })
+    }
+
+    /// Returns whether FROM and WHERE yield at least one row for the item.
+    ///
+    /// # Errors
+    /// An evaluation error, such as a user-defined function that threw.
+    pub fn matches(&self, item: &Value) -> Result<bool> {
+        let run = Run::new(&self.context);
+        let mut found = false;
+        each_row(&self.query, &Frame::root(tree::ITEM_LEVEL, item), &run, &mut |_| {
+            found = true;
+            Ok(Flow::Stop)
+        })?;
+        Ok(found)
+    }
+
+    /// Computes one page of rows.
+    ///
+    /// # Errors
+    /// A bad continuation, an evaluation error, a limit, or the error of the source.
+    pub fn run(&self, source: &dyn ItemSource, request: &PageRequest<'_>) -> Result<Page> {
+        operators::run(&self.query, &self.context, self.resume.as_ref(), source, request)
+    }
+
+    /// Returns the syntax tree.
+    pub fn ast(&self) -> &ast::Query {
+        &self.ast
+    }
+
+    /// Returns the parameters.
+    pub fn parameters(&self) -> &[(String, Value)] {
+        &self.parameters
+    }
+
+    pub(crate) fn bound(&self) -> &tree::Query {
+        &self.query
+    }
+}

@@ -1,0 +1,30 @@
+//! Equality and range comparison of the language, over `model::order` and `Value`'s equality.
+
+use std::cmp::Ordering;
+
+use model::Value;
+
+use super::Datum;
+
+/// Returns whether two defined values are equal.
+pub(crate) fn equal(left: &Datum<'_>, right: &Datum<'_>) -> bool {
+    match (left.value(), right.value()) {
+        (Some(left), Some(right)) => left == right,
+        // At least one is NaN or infinite, so the other can only be equal as a double.
+        _ => compare(left, right) == Some(Ordering::Equal),
+    }
+}
+
+/// Orders two values of one type that has an order; `None` stands for undefined.
+pub(crate) fn compare(left: &Datum<'_>, right: &Datum<'_>) -> Option<Ordering> {
+    match (left.value(), right.value()) {
+        (Some(Value::Null), Some(Value::Null)) => Some(Ordering::Equal),
+        (Some(Value::Bool(left)), Some(Value::Bool(right))) => Some(left.cmp(right)),
+        (Some(left @ Value::Number(_)), Some(right @ Value::Number(_)))
+        | (Some(left @ Value::String(_)), Some(right @ Value::String(_))) => {
+            Some(model::order(Some(left), Some(right)))
+        }
+        (Some(_), Some(_)) => None,
+        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+    }
+}

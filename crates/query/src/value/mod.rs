@@ -1,0 +1,13 @@
+//! What expressions compute with: [`Datum`], equality, comparison and canonical keys.
+//!
+//! Undefined is `None`, everywhere. It is a value of expressions only and never reaches a row.
+
+mod datum;
+mod equal;
+mod hash;
+mod key;
+
+pub(crate) use datum::{Datum, Maybe, Step, boolean, integer, number, text};
+pub(crate) use equal::{compare, equal};
+pub(crate) use hash::{Hash128, structural_hash};
+pub(crate) use key::{push_key, value_key};

@@ -1,0 +1,296 @@
+//! Runs `cases/query/*.case` on memory sources: one range, several page sizes, and three ranges merged by
+//! the plan as an SDK would.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod case_file;
+mod client;
+
+use std::sync::Arc;
+
+use case_file::{Case, Container, Expected};
+use client::{MemorySource, run_all, run_plan};
+use model::{Env, Failure, PartitionKey, PartitionKeyDefinition, Rid, Value};
+use query::{
+    ComputedProperty, DistanceFunction, Features, OrderPolicy, PrepareOptions, Refusal,
+    ResumeFilter, SourceItem, Statement, UdfHost, VectorEmbedding,
+};
+
+/// The functions that cases define, without JavaScript.
+#[derive(Debug)]
+struct FakeUdfs(Vec<String>);
+
+impl UdfHost for FakeUdfs {
+    fn exists(&self, name: &str) -> bool {
+        self.0.iter().any(|own| own == name)
+    }
+
+    fn call(&self, name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>, String> {
+        match (name, arguments) {
+            ("plusOne", [Some(value)]) => Ok(value.as_f64().map(|x| Value::from(x + 1.0))),
+            _ => Err(format!("no fake for udf.{name}")),
+        }
+    }
+}
+
+fn options(container: &Container, case: &Case) -> PrepareOptions {
+    let mut options = PrepareOptions::new(Env::fixed(1, 1_700_000_000_000));
+    options.order_policy = container.policy.as_ref().map(OrderPolicy::from_policy);
+    let computed = container.computed.as_ref().and_then(Value::as_array).unwrap_or_default();
+    options.computed_properties = computed
+        .iter()
+        .map(|property| {
+            let text = |name: &str| property.get(name).and_then(Value::as_str).unwrap();
+            ComputedProperty::parse(text("name"), text("query")).unwrap()
+        })
+        .collect();
+    let vectors = container.vectors.as_ref().and_then(|policy| policy.get("vectorEmbeddings"));
+    let embedding = |entry: &Value| VectorEmbedding {
+        path: vec![entry.get("path").unwrap().as_str().unwrap().trim_start_matches('/').into()],
+        distance: DistanceFunction::parse(entry.get("distanceFunction").unwrap().as_str().unwrap())
+            .unwrap(),
+    };
+    options.vector_embeddings =
+        vectors.and_then(Value::as_array).unwrap_or_default().iter().map(embedding).collect();
+    let names = container.udfs.iter().map(|(name, _)| name.clone()).collect();
+    options.udf_host = Some(Arc::new(FakeUdfs(names)));
+    options.resume_filter =
+        case.resume.as_ref().map(|value| ResumeFilter::from_wire(value).unwrap());
+    options
+}
+
+fn definition(container: &Container) -> PartitionKeyDefinition {
+    let paths: Vec<&str> = container.key_paths.iter().map(String::as_str).collect();
+    PartitionKeyDefinition::new(&paths).unwrap()
+}
+
+fn source(container: &Container) -> MemorySource {
+    let parent = Rid::container(1, 1);
+    let items = (1..).zip(&container.items).map(|(number, item)| {
+        let mut value = item.clone();
+        let object = value.as_object_mut().unwrap();
+        object.insert("_rid", Rid::item(&parent, number).to_string());
+        object.insert("_ts", 1);
+        SourceItem { number, value, bytes: 100 }
+    });
+    MemorySource { items: items.collect() }
+}
+
+/// System properties are not part of what cases compare.
+fn bare(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let own = object.iter().filter(|(name, _)| !matches!(*name, "_rid" | "_ts"));
+            Value::Object(own.map(|(name, value)| (name, bare(value))).collect())
+        }
+        Value::Array(list) => Value::Array(list.iter().map(bare).collect()),
+        other => other.clone(),
+    }
+}
+
+fn compare(expected: &[Value], rows: &[Value], is_ordered: bool) -> Result<(), String> {
+    let rows: Vec<Value> = rows.iter().map(bare).collect();
+    let same = if is_ordered {
+        rows == expected
+    } else {
+        let mut left = rows.clone();
+        for value in expected {
+            match left.iter().position(|own| own == value) {
+                Some(index) => drop(left.remove(index)),
+                None => return Err(format!("{rows:?} lacks {value}")),
+            }
+        }
+        left.is_empty()
+    };
+    let text = |rows: &[Value]| rows.iter().map(Value::to_text).collect::<Vec<_>>().join(" ");
+    if same { Ok(()) } else { Err(format!("got {} expected {}", text(&rows), text(expected))) }
+}
+
+fn run_case(container: &Container, case: &Case) -> Result<(), String> {
+    let options = options(container, case);
+    let definition = definition(container);
+    let features = Features::all().without("HybridSearchSkipOrderByRewrite");
+    let plan = query::query_plan(&case.query, &case.parameters, &options, &definition, &features);
+    match &case.expected {
+        Expected::Document(expected) => {
+            let plan = plan.map_err(|error| error.to_service_message())?;
+            compare_plan(expected, &plan, &definition)
+        }
+        Expected::Error { status, sub_status, code, text } => {
+            let error = match plan {
+                Err(error) => error,
+                Ok(_) => match outcome(container, case, &options, &definition) {
+                    Ok(rows) => return Err(format!("no error but {rows:?}")),
+                    Err(Outcome::Refused(refusal)) => {
+                        let own = refusal.status();
+                        let matches = own.code == *status
+                            && sub_status.is_none_or(|sub| own.sub == sub)
+                            && refusal.message().contains(text.as_str());
+                        return if matches { Ok(()) } else { Err(format!("{refusal:?}")) };
+                    }
+                    Err(Outcome::Failed(error)) => error,
+                },
+            };
+            let message = error.to_service_message();
+            let has_code = code.as_ref().is_none_or(|code| {
+                error.diagnostics().iter().any(|one| one.code.to_string() == *code)
+            });
+            let has_text =
+                error.diagnostics().iter().any(|one| one.message.contains(text.as_str()))
+                    || message.contains(text.as_str());
+            if error.status().code == *status && has_code && has_text {
+                Ok(())
+            } else {
+                Err(message)
+            }
+        }
+        Expected::Rows { rows: expected, unordered } => {
+            let plan = plan.map_err(|error| error.to_service_message())?;
+            let is_ordered = case.query.to_uppercase().contains("ORDER BY") && !unordered;
+            let rows = outcome(container, case, &options, &definition)
+                .map_err(|outcome| format!("{outcome:?}"))?;
+            compare(expected, &rows, is_ordered)?;
+            if case.resume.is_some() || plan.get("queryInfo").is_none() {
+                return Ok(());
+            }
+            let whole = source(container);
+            for n_ranges in [1, 3] {
+                let ranges: Vec<MemorySource> = if container.items.is_empty() {
+                    vec![MemorySource::default()]
+                } else {
+                    (0..n_ranges).map(|range| nth_range(&whole, range, n_ranges)).collect()
+                };
+                let rows = run_plan(&plan, &case.query, &case.parameters, &options, &ranges)
+                    .map_err(|error| format!("by plan: {}", error.to_service_message()))?;
+                // Ties across ranges come in another order, so rows with equal keys are a bag.
+                compare(expected, &rows, is_ordered && n_ranges == 1)
+                    .map_err(|problem| format!("by plan over {n_ranges}: {problem} {plan}"))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn nth_range(whole: &MemorySource, range: u64, n_ranges: u64) -> MemorySource {
+    let own = whole.items.iter().filter(|item| item.number % n_ranges == range);
+    MemorySource { items: own.cloned().collect() }
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Refused(Refusal),
+    Failed(query::Error),
+}
+
+fn outcome(
+    container: &Container,
+    case: &Case,
+    options: &PrepareOptions,
+    definition: &PartitionKeyDefinition,
+) -> Result<Vec<Value>, Outcome> {
+    let statement =
+        Statement::prepare(&case.query, &case.parameters, options).map_err(Outcome::Failed)?;
+    if let Some(direct) = case.direct {
+        let ranges = query::epk_ranges(&statement, definition);
+        assert_eq!(ranges, [model::EpkRange::full()], "handshake cases fan out");
+        if !direct.is_cross_partition {
+            return Err(Outcome::Refused(Refusal::CrossPartitionDisabled));
+        }
+        if let Some(refusal) = query::needs_gateway_refusal(&statement) {
+            return Err(Outcome::Refused(refusal));
+        }
+    }
+    let source = source(container);
+    let rows = run_all(&statement, &source, 100).map_err(Outcome::Failed)?;
+    for items_max in [1, 2, 3] {
+        let paged = run_all(&statement, &source, items_max).map_err(Outcome::Failed)?;
+        assert_eq!(rows, paged, "{}: pages of {items_max}", case.query);
+    }
+    Ok(rows)
+}
+
+fn compare_plan(
+    expected: &Value,
+    plan: &Value,
+    definition: &PartitionKeyDefinition,
+) -> Result<(), String> {
+    for (name, value) in expected.as_object().unwrap().iter() {
+        match name {
+            "queryRanges" => {
+                let mut ranges: Vec<Value> = value
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|range| wire_range(range, definition))
+                    .collect();
+                ranges.sort_by(|left, right| model::order(left.get("min"), right.get("min")));
+                if plan.get("queryRanges") != Some(&Value::Array(ranges.clone())) {
+                    return Err(format!(
+                        "ranges {:?} expected {ranges:?}",
+                        plan.get("queryRanges")
+                    ));
+                }
+            }
+            "queryInfoSubset" => subset(value, plan.get("queryInfo").unwrap())?,
+            name => subset(value, plan.get(name).ok_or_else(|| plan.to_text())?)?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether `own` has every member of `expected`.
+fn subset(expected: &Value, own: &Value) -> Result<(), String> {
+    match (expected, own) {
+        (Value::Object(expected), Value::Object(own)) => {
+            for (name, value) in expected.iter() {
+                let own = own.get(name).ok_or_else(|| format!("no member {name}"))?;
+                subset(value, own).map_err(|problem| format!("{name}: {problem}"))?;
+            }
+            Ok(())
+        }
+        (Value::Array(expected), Value::Array(own)) if expected.len() == own.len() => {
+            expected.iter().zip(own).try_for_each(|(expected, own)| subset(expected, own))
+        }
+        _ if expected == own => Ok(()),
+        _ => Err(format!("got {own}\nexpected {expected}")),
+    }
+}
+
+fn wire_range(range: &Value, definition: &PartitionKeyDefinition) -> Value {
+    let end = |name: &str| match range.get(name).unwrap() {
+        Value::String(_) => Value::from("FF"),
+        Value::Array(list) if list.is_empty() => Value::from(""),
+        list => {
+            let key = PartitionKey::from_value(list).unwrap();
+            Value::from(definition.epk(&key).to_string())
+        }
+    };
+    let mut range = range.clone();
+    let (min, max) = (end("min"), end("max"));
+    let object = range.as_object_mut().unwrap();
+    object.insert("min", min);
+    object.insert("max", max);
+    range
+}
+
+#[test]
+fn every_case_holds() {
+    let mut n_cases = 0;
+    let mut failures = Vec::new();
+    for path in case_file::files() {
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        for container in case_file::read(&path) {
+            for case in &container.cases {
+                n_cases += 1;
+                if let Err(problem) = run_case(&container, case) {
+                    failures.push(format!(
+                        "{file}:{} {}\n  {}\n  {problem}",
+                        case.line, case.name, case.query
+                    ));
+                }
+            }
+        }
+    }
+    assert!(n_cases >= 394, "only {n_cases} cases were found");
+    assert!(failures.is_empty(), "{} of {n_cases} fail:\n{}", failures.len(), failures.join("\n"));
+}

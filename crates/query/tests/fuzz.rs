@@ -1,0 +1,330 @@
+//! No text makes the parser, the binder or the evaluator panic or hang.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod client;
+
+use client::{MemorySource, run_all};
+use model::{Env, PartitionKeyDefinition, Value};
+use proptest::prelude::*;
+use query::{Features, PageRequest, PrepareOptions, SourceItem, Statement, parse};
+
+fn sample() -> MemorySource {
+    let texts = [
+        r#"{"id":"1","a":1,"b":"x","c":[1,"2",null,{"d":true}],"e":{"f":1.5},"_rid":"AQAAAAEAAAABAAAAAAAAAA=="}"#,
+        r#"{"id":"2","a":-7,"b":"ü😀","c":[],"e":{"type":"Point","coordinates":[1,2]}}"#,
+        r#"{"id":"3","a":null,"b":"2030-01-02T03:04:05Z","c":"no","v":[1,2,3]}"#,
+        r#"{"id":"4","a":1e308,"b":true,"c":[[1],[2,[3]]]}"#,
+    ];
+    let items = (1..).zip(texts).map(|(number, text)| SourceItem {
+        number,
+        value: model::json::parse(text.as_bytes()).unwrap(),
+        bytes: text.len(),
+    });
+    MemorySource { items: items.collect() }
+}
+
+fn parameters() -> Vec<(String, Value)> {
+    vec![("@p".to_string(), Value::from(3)), ("@q".to_string(), Value::from("x"))]
+}
+
+/// Prepares, plans and runs a text, and checks that pages add up.
+fn exercise(text: &str) {
+    let options = PrepareOptions::new(Env::fixed(1, 1_700_000_000_000));
+    let definition = PartitionKeyDefinition::new(&["/a", "/b"]).unwrap();
+    let parameters = parameters();
+    let _ = query::query_plan(text, &parameters, &options, &definition, &Features::all());
+    let Ok(statement) = Statement::prepare(text, &parameters, &options) else { return };
+    let _ = query::epk_ranges(&statement, &definition);
+    let source = sample();
+    let whole = run_all(&statement, &source, 1000);
+    let paged = run_all(&statement, &source, 1);
+    let is_volatile =
+        ["RAND", "NOW", "CURRENT"].iter().any(|name| text.to_uppercase().contains(name));
+    match (whole, paged) {
+        (Ok(whole), Ok(paged)) if !is_volatile => assert_eq!(whole, paged, "{text}"),
+        _ => {}
+    }
+    for item in &source.items {
+        let _ = statement.matches(&item.value);
+    }
+}
+
+/// Canonical text means the same: printing is a fixed point of parsing.
+fn check_canonical(text: &str) {
+    let Ok(tree) = parse(text) else { return };
+    let printed = query::canonical_text(&tree);
+    let again = match parse(&printed) {
+        Ok(again) => again,
+        // Printing adds parentheses, so only a text near the limit of depth can become too deep.
+        Err(query::Error::Limit { .. }) if text.len() > query::DEPTH_MAX => return,
+        Err(error) => panic!("{error}\n{text}\n{printed}"),
+    };
+    assert_eq!(printed, query::canonical_text(&again), "{text}");
+}
+
+const WORDS: &[&str] = &[
+    "SELECT",
+    "VALUE",
+    "DISTINCT",
+    "TOP",
+    "*",
+    "FROM",
+    "c",
+    "JOIN",
+    "IN",
+    "WHERE",
+    "GROUP",
+    "BY",
+    "ORDER",
+    "RANK",
+    "ASC",
+    "DESC",
+    "OFFSET",
+    "LIMIT",
+    "AS",
+    "AND",
+    "OR",
+    "NOT",
+    "LIKE",
+    "ESCAPE",
+    "BETWEEN",
+    "EXISTS",
+    "ARRAY",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ".",
+    ":",
+    "?",
+    "??",
+    "+",
+    "-",
+    "/",
+    "%",
+    "~",
+    "&",
+    "|",
+    "||",
+    "^",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "=",
+    "!=",
+    "<<",
+    ">>",
+    ">>>",
+    "1",
+    "0",
+    "2.5",
+    "'x'",
+    "\"a\"",
+    "@p",
+    "@q",
+    "null",
+    "true",
+    "undefined",
+    "c.a",
+    "c.b",
+    "c.c",
+    "t",
+    "COUNT(1)",
+    "SUM(c.a)",
+    "udf.f(1)",
+    "LEFT",
+    "UPPER(c.b)",
+    "c[0]",
+    "t IN c.c",
+    "root",
+    "'!'",
+];
+
+fn soup() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(WORDS);
+    prop::collection::vec(word, 0..30).prop_map(|words| words.join(" "))
+}
+
+fn leaf() -> impl Strategy<Value = String> {
+    prop::sample::select(
+        &[
+            "c",
+            "c.a",
+            "c.b",
+            "c.c",
+            "c.e",
+            "c.v",
+            "c.missing",
+            "c.c[0]",
+            "c['b']",
+            "1",
+            "-3",
+            "0",
+            "2.5",
+            "1e300",
+            "9223372036854775807",
+            "'x'",
+            "''",
+            "'ü😀'",
+            "'2030-01-02T03:04:05Z'",
+            "'dd'",
+            "'ns'",
+            "'[a-z'",
+            "'(x+)+$'",
+            "'yyyy-MM-dd'",
+            "true",
+            "false",
+            "null",
+            "undefined",
+            "NaN",
+            "[]",
+            "[1,2,3]",
+            "['a',null]",
+            "{}",
+            "{'a':1}",
+            "@p",
+            "@q",
+            "'%_[^a]'",
+            "10000",
+            "-1",
+            "{'type':'Polygon','coordinates':[[[0,0],[2,0],[2,2],[0,0]]]}",
+            "{'type':'LineString','coordinates':[[0,0],[179,89]]}",
+            "{'type':'Point','coordinates':[0,0]}",
+        ][..],
+    )
+    .prop_map(str::to_string)
+}
+
+fn scalar() -> impl Strategy<Value = String> {
+    let names: Vec<&'static str> =
+        query::function_list().into_iter().map(|(name, _)| name).collect();
+    let operators = prop::sample::select(
+        &[
+            "+", "-", "*", "/", "%", "=", "!=", "<", ">=", "AND", "OR", "||", "&", "|", "^", "<<",
+            ">>>", "??",
+        ][..],
+    );
+    leaf().prop_recursive(4, 24, 4, move |inner| {
+        prop_oneof![
+            4 => (prop::sample::select(names.clone()), prop::collection::vec(inner.clone(), 0..5))
+                .prop_map(|(name, arguments)| format!("{name}({})", arguments.join(", "))),
+            3 => (inner.clone(), operators.clone(), inner.clone())
+                .prop_map(|(left, op, right)| format!("({left} {op} {right})")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} NOT LIKE {b})")),
+            1 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("({a} BETWEEN {b} AND {c})")),
+            1 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
+            1 => (inner.clone(), prop::collection::vec(inner.clone(), 1..10))
+                .prop_map(|(a, list)| format!("({a} IN ({}))", list.join(", "))),
+            1 => inner.clone().prop_map(|a| format!("(SELECT VALUE {a})")),
+            1 => inner.clone().prop_map(|a| format!("ARRAY(SELECT DISTINCT VALUE t FROM t IN {a})")
+                .replace("IN c.c[0]", "IN c.c")),
+            1 => inner.prop_map(|a| format!("EXISTS(SELECT VALUE t FROM t IN c.c WHERE t = {a})")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_parsed_or_refused(text in "\\PC{0,200}") {
+        let _ = parse(&text);
+        let _ = parse(&format!("SELECT {text}"));
+    }
+
+    #[test]
+    fn word_soup_is_run_or_refused(text in soup()) {
+        exercise(&format!("SELECT {text}"));
+        exercise(&format!("SELECT VALUE c.a FROM c WHERE {text}"));
+        exercise(&format!("SELECT c.a FROM c {text}"));
+        check_canonical(&format!("SELECT c.a FROM c {text}"));
+    }
+
+    #[test]
+    fn expressions_are_computed_or_refused(left in scalar(), right in scalar()) {
+        exercise(&format!("SELECT VALUE {left} FROM c WHERE {right}"));
+        exercise(&format!("SELECT {left}, COUNT({right}) AS n FROM c GROUP BY {left}"));
+        exercise(&format!("SELECT DISTINCT VALUE {left} FROM c ORDER BY c.a"));
+        exercise(&format!("SELECT VALUE MAX({left}) FROM c JOIN t IN c.c"));
+        check_canonical(&format!("SELECT VALUE {left} FROM c WHERE {right}"));
+    }
+
+    #[test]
+    fn any_continuation_is_accepted_or_refused(token in "(O1\\.)?\\PC{0,60}") {
+        let options = PrepareOptions::new(Env::fixed(1, 1));
+        for text in ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.a", "SELECT COUNT(1) FROM c"] {
+            let statement = Statement::prepare(text, &[], &options).unwrap();
+            let request = PageRequest {
+                items_max: 2, bytes_max: 1000, deadline: None, continuation: Some(&token),
+            };
+            let _ = statement.run(&sample(), &request);
+        }
+    }
+}
+
+#[test]
+fn the_deepest_texts_run_on_a_small_stack() {
+    let depth = query::DEPTH_MAX;
+    let texts = [
+        ("(", "c.a", ")", 1),
+        ("[", "1", "]", 1),
+        ("{a:", "1", "}", 1),
+        ("- ", "c.a", "", 1),
+        ("NOT ", "c.a", "", 1),
+        ("UPPER(", "c.b", ")", 1),
+        ("true ? ", "c.b", " : 1", 1),
+        ("(c.a + ", "1", ")", 1),
+        ("(SELECT VALUE ", "c.a", ")", 8),
+        ("ARRAY(SELECT VALUE ", "c.a", " FROM c)", 8),
+        ("EXISTS(SELECT 1 FROM t IN c.c WHERE ", "c.a", ")", 8),
+    ];
+    for (open, core, close, divisor) in texts {
+        let mut n_runs = 0;
+        for n in 1..=depth {
+            let n = n / divisor;
+            let text = format!("SELECT VALUE {}{core}{} FROM c", open.repeat(n), close.repeat(n));
+            let run = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+                exercise(&text);
+                check_canonical(&text);
+                parse(&text).is_ok()
+            });
+            n_runs += usize::from(run.unwrap().join().expect("no overflow"));
+            if divisor > 1 && n > 20 {
+                break;
+            }
+        }
+        assert!(n_runs > 10, "{open}");
+    }
+}
+
+#[test]
+fn huge_cross_products_end() {
+    let options = PrepareOptions::new(Env::fixed(1, 1));
+    let list: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
+    let text = format!(
+        "SELECT VALUE COUNT(1) FROM c JOIN a IN (SELECT VALUE [{0}]) JOIN b IN (SELECT VALUE [{0}]) \
+         JOIN d IN (SELECT VALUE [{0}]) WHERE a = -1",
+        list.join(",")
+    );
+    let statement = Statement::prepare(&text, &[], &options).unwrap();
+    assert!(matches!(run_all(&statement, &sample(), 10), Err(query::Error::Limit { .. })));
+}
+
+#[test]
+fn growing_values_end() {
+    let options = PrepareOptions::new(Env::fixed(1, 1));
+    let mut text = "SELECT VALUE [1,2,3,4,5,6,7,8,9,10]".to_string();
+    for level in 0..12 {
+        text = format!(
+            "SELECT VALUE [a{level},a{level},a{level},a{level},a{level},a{level}] FROM ({text}) a{level}"
+        );
+    }
+    let statement = Statement::prepare(&text, &[], &options).unwrap();
+    assert!(matches!(run_all(&statement, &sample(), 10), Err(query::Error::Limit { .. })));
+}
