@@ -1,0 +1,124 @@
+//! Everything that can go wrong in a partition, and the status of each.
+//!
+//! Wire: the texts of user mistakes are the service's, because SDK tests look for parts of them
+//! (`docs/errors.md`).
+
+use model::{Charge, Failure, ItemError, PartitionKeyError, Status};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "Entity with the specified id does not exist in the system. Resource Not Found. \
+         Learn more: https://aka.ms/cosmosdb-tsg-not-found"
+    )]
+    ItemMissing,
+    #[error(
+        "Entity with the specified id already exists in the system. \
+         Resource with specified id or name already exists."
+    )]
+    ItemExists,
+    #[error(
+        "Entity with the specified id already exists in the system. Unique index constraint \
+         violation. Resource with specified id, name, or unique index already exists."
+    )]
+    UniqueKeyTaken,
+    #[error("One of the specified pre-condition is not met")]
+    EtagMismatch,
+    #[error("One of the specified pre-condition is not met")]
+    PatchConditionUnmet,
+    #[error(
+        "PartitionKey extracted from document doesn't match the one specified in the header. \
+         Partition key provided either doesn't correspond to definition in the collection or \
+         doesn't match partition key field values specified in the document."
+    )]
+    PartitionKeyMismatch,
+    #[error(
+        "Partition key reached maximum size of {limit_gib} GB. \
+         Learn more: https://aka.ms/CosmosDB/sql/errors/full-pk"
+    )]
+    LogicalPartitionFull { limit_gib: u64 },
+    /// The patch as sent is no patch: shape, kinds, paths, limits.
+    #[error("{0}")]
+    PatchInvalid(String),
+    /// The patch does not fit the item: `operation` counts from one.
+    #[error("For Operation({operation}): {reason} Learn more: https://aka.ms/cosmosdbpatchdocs")]
+    PatchUnfit { operation: usize, reason: String },
+    #[error("Batch request has no operations.")]
+    BatchEmpty,
+    #[error("Batch request has more operations than what is supported.")]
+    BatchTooLong,
+    /// Another operation of the batch failed, so this one did not happen.
+    #[error("another operation of the batch failed")]
+    FailedDependency,
+    #[error(
+        "Full-Fidelity Feed is not available: the All Versions and Deletes change feed mode \
+         must be enabled on the container"
+    )]
+    VersionsDisabled,
+    #[error(
+        "The start position is older than what the All Versions and Deletes change feed retains; \
+         start again from now"
+    )]
+    VersionsTrimmed,
+    #[error(transparent)]
+    Item(#[from] ItemError),
+    #[error(transparent)]
+    PartitionKey(#[from] PartitionKeyError),
+    #[error(transparent)]
+    Query(#[from] query::Error),
+    /// The partition was destroyed: its container is gone.
+    #[error("the container of this partition no longer exists. Resource Not Found")]
+    Forgotten,
+    /// Another owner committed to this partition, or commits kept losing their condition.
+    #[error("the write lost its place to another one; please retry")]
+    Fenced,
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Stored bytes break the format: never the client's fault.
+    #[error("partition is corrupt: {0}")]
+    Corrupt(&'static str),
+}
+
+impl Failure for Error {
+    fn status(&self) -> Status {
+        match self {
+            Self::ItemMissing => Status::NOT_FOUND,
+            Self::ItemExists | Self::UniqueKeyTaken => Status::CONFLICT,
+            Self::EtagMismatch => Status::PRECONDITION_FAILED,
+            Self::PatchConditionUnmet => Status::PATCH_CONDITION,
+            Self::PartitionKeyMismatch => Status::PK_MISMATCH,
+            Self::LogicalPartitionFull { .. } => Status::LOGICAL_PARTITION_FULL,
+            Self::PatchInvalid(_)
+            | Self::PatchUnfit { .. }
+            | Self::BatchEmpty
+            | Self::BatchTooLong
+            | Self::VersionsDisabled
+            | Self::VersionsTrimmed => Status::BAD_REQUEST,
+            Self::FailedDependency => Status::FAILED_DEPENDENCY,
+            Self::Item(error) => error.status(),
+            Self::PartitionKey(error) => error.status(),
+            Self::Query(error) => error.status(),
+            Self::Forgotten => Status::OWNER_NOT_FOUND,
+            Self::Fenced => Status::RETRY_WITH,
+            Self::Store(error) => error.status(),
+            Self::Corrupt(_) => Status::INTERNAL,
+        }
+    }
+
+    fn is_our_fault(&self) -> bool {
+        match self {
+            Self::Corrupt(_) => true,
+            Self::Store(error) => error.is_our_fault(),
+            _ => false,
+        }
+    }
+}
+
+impl Error {
+    /// Returns the price of finding out. Failures that needed no store are free.
+    pub fn charge(&self) -> Charge {
+        crate::charge::failure(self)
+    }
+}

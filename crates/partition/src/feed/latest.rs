@@ -1,0 +1,145 @@
+//! Latest-version feed: each live item once, at the place of its last write.
+
+use bytes::Bytes;
+use model::Lsn;
+
+use crate::keys::{Keys, Moment, moment_of};
+use crate::partition::Partition;
+use crate::reader::{Reader, ScopeFilter};
+use crate::record::Change;
+use crate::scan::SCANNED_MAX;
+use crate::{ChangePage, Error, PageLimits, Result, Scope, charge};
+
+impl Partition {
+    /// Returns the items of the scope written after commit `after` and, if a time is given, at a later second.
+    pub fn changes(
+        &self,
+        scope: &Scope,
+        after: Lsn,
+        later_than_seconds: Option<u64>,
+        limits: PageLimits,
+    ) -> Result<ChangePage> {
+        let reader = self.reader();
+        let end = reader.head()?.lsn;
+        self.has_seen(end);
+        let scope = ScopeFilter::new(scope, &reader.settings);
+        let after = match later_than_seconds {
+            Some(seconds) => reader.last_not_later_than(seconds, after, end)?,
+            None => after,
+        };
+        let mut page = Page::new(after, limits);
+        let mut is_cut = false;
+        for entry in reader.scan(reader.keys.changes(after)) {
+            let (key, value) = entry?;
+            let lsn = moment_of(&key)?.lsn;
+            if !page.goes_on_with(lsn) {
+                is_cut = true;
+                break;
+            }
+            let number = Change::decode(&value)?.number;
+            let record = reader.item(number)?.ok_or(Error::Corrupt("a feed entry is no item"))?;
+            if reader.shows(&scope, &record)? {
+                page.add(reader.render(number, &record, Some(lsn)), record.text().len());
+            }
+        }
+        Ok(page.finish(if is_cut { None } else { Some(end) }))
+    }
+}
+
+/// A page that grows commit by commit.
+pub(super) struct Page {
+    items: Vec<Bytes>,
+    sizes: Vec<usize>,
+    n_bytes: usize,
+    n_scanned: usize,
+    /// The last commit that is in the page whole.
+    done: Lsn,
+    /// The commit being read, and what is known of it so far.
+    lsn: Lsn,
+    group: Vec<(Bytes, usize)>,
+    limits: PageLimits,
+}
+
+impl Page {
+    pub(super) fn new(after: Lsn, limits: PageLimits) -> Page {
+        Page {
+            items: Vec::new(),
+            sizes: Vec::new(),
+            n_bytes: 0,
+            n_scanned: 0,
+            done: after,
+            lsn: after,
+            group: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Says whether an entry of commit `lsn` still belongs to the page. Always true inside a commit.
+    pub(super) fn goes_on_with(&mut self, lsn: Lsn) -> bool {
+        if lsn != self.lsn {
+            let is_full = !self.close_commit()
+                || self.items.len() >= self.limits.items_max.max(1)
+                || self.n_scanned >= SCANNED_MAX;
+            if is_full {
+                return false;
+            }
+            self.lsn = lsn;
+        }
+        self.n_scanned += 1;
+        true
+    }
+
+    pub(super) fn add(&mut self, item: Bytes, size: usize) {
+        self.group.push((item, size));
+    }
+
+    /// Takes the commit into the page, if there is room for the whole of it.
+    fn close_commit(&mut self) -> bool {
+        let n_bytes: usize = self.group.iter().map(|(item, _)| item.len()).sum();
+        if !self.items.is_empty() && self.n_bytes + n_bytes > self.limits.bytes_max {
+            return false;
+        }
+        self.n_bytes += n_bytes;
+        for (item, size) in self.group.drain(..) {
+            self.items.push(item);
+            self.sizes.push(size);
+        }
+        self.done = self.lsn;
+        true
+    }
+
+    /// `end` is where the feed ends now, if everything up to there was added.
+    pub(super) fn finish(mut self, end: Option<Lsn>) -> ChangePage {
+        let end = end.filter(|_| self.close_commit());
+        ChangePage {
+            charge: charge::page(self.sizes),
+            items: self.items,
+            lsn: end.map_or(self.done, |end| end.max(self.done)),
+            has_more: end.is_none(),
+        }
+    }
+}
+
+impl Reader {
+    /// The last commit at or below `seconds`, never below `after`.
+    ///
+    /// Time never runs backwards along the feed, so a binary search over LSNs finds it with a few seeks.
+    fn last_not_later_than(&self, seconds: u64, after: Lsn, end: Lsn) -> Result<Lsn> {
+        let (mut low, mut high) = (after.0, end.0.max(after.0));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.first_change_after(Lsn(middle))? {
+                Some((moment, ts)) if u64::from(ts) <= seconds => low = moment.lsn.0.min(high),
+                Some(_) | None => high = middle,
+            }
+        }
+        Ok(Lsn(low))
+    }
+
+    fn first_change_after(&self, lsn: Lsn) -> Result<Option<(Moment, u32)>> {
+        let keys: Keys = self.keys;
+        let Some(entry) = self.scan(keys.changes(lsn)).next() else { return Ok(None) };
+        let (key, value) = entry?;
+        Ok(Some((moment_of(&key)?, Change::decode(&value)?.ts)))
+    }
+}

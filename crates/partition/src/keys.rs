@@ -1,0 +1,370 @@
+//! Builds and splits store keys: the only code that knows their bytes.
+//!
+//! A key is `incarnation · family · rest`. Numbers are big-endian, so that byte order is number order. The
+//! effective partition key is escaped (`00` becomes `00 FF`) and ends with `00 00`: it is of variable length and
+//! must not run into what follows. The encoded partition key delimits itself. `docs/storage-format.md` has the table.
+
+use bytes::Bytes;
+use model::{Epk, Lsn, PartitionKey, PartitionKeyDefinition};
+use store::KeyRange;
+
+use crate::{Error, Logical, Result};
+
+/// One byte after the incarnation: which kind of entry follows. Never renumber.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Family {
+    Head = 0x01,
+    Key = 0x02,
+    Member = 0x03,
+    Item = 0x04,
+    Change = 0x05,
+    Version = 0x06,
+    Expiry = 0x07,
+    Unique = 0x08,
+    Logical = 0x09,
+    // 0x0A is kept for index terms.
+    Purge = 0x0B,
+}
+
+const PREFIX_BYTES: usize = 9;
+const UNIQUE_DIGEST_BYTES: usize = 32;
+
+/// The keys of one partition.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keys {
+    incarnation: u64,
+}
+
+/// Which logical partition an entry belongs to, as it stands inside keys: escaped epk, then encoded key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Place(Bytes);
+
+/// Commit and place within the commit: the order of both feeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment {
+    pub(crate) lsn: Lsn,
+    pub(crate) seq: u16,
+}
+
+impl Keys {
+    pub(crate) fn new(incarnation: u64) -> Keys {
+        Keys { incarnation }
+    }
+
+    /// Every key of the partition.
+    pub(crate) fn all(self) -> KeyRange {
+        KeyRange::prefix(&self.incarnation.to_be_bytes())
+    }
+
+    /// Every key of one family.
+    pub(crate) fn family(self, family: Family) -> KeyRange {
+        KeyRange::prefix(&self.start(family, 0))
+    }
+
+    pub(crate) fn head(self) -> Vec<u8> {
+        self.start(Family::Head, 0)
+    }
+
+    pub(crate) fn key(self, place: &Place, id: &str) -> Vec<u8> {
+        self.join(Family::Key, place, id.as_bytes())
+    }
+
+    /// The ids of one logical partition, in byte order.
+    pub(crate) fn keys_of(self, place: &Place) -> KeyRange {
+        KeyRange::prefix(&self.join(Family::Key, place, &[]))
+    }
+
+    pub(crate) fn member(self, place: &Place, number: u64) -> Vec<u8> {
+        self.join(Family::Member, place, &number.to_be_bytes())
+    }
+
+    /// The members of one logical partition created after item `after`, in creation order.
+    pub(crate) fn members_of(self, place: &Place, after: Option<u64>) -> KeyRange {
+        let range = KeyRange::prefix(&self.join(Family::Member, place, &[]));
+        match after {
+            Some(number) => range.after(&self.member(place, number)),
+            None => range,
+        }
+    }
+
+    pub(crate) fn item(self, number: u64) -> Vec<u8> {
+        self.number(Family::Item, number)
+    }
+
+    /// The items created after item `after`, in creation order.
+    pub(crate) fn items(self, after: Option<u64>) -> KeyRange {
+        let range = self.family(Family::Item);
+        match after {
+            Some(number) => range.after(&self.item(number)),
+            None => range,
+        }
+    }
+
+    pub(crate) fn change(self, moment: Moment) -> Vec<u8> {
+        self.moment(Family::Change, moment)
+    }
+
+    /// The latest-version entries of commits after `lsn`.
+    pub(crate) fn changes(self, after: Lsn) -> KeyRange {
+        self.commits(Family::Change, after)
+    }
+
+    pub(crate) fn version(self, moment: Moment) -> Vec<u8> {
+        self.moment(Family::Version, moment)
+    }
+
+    /// The all-versions entries of commits after `lsn`.
+    pub(crate) fn versions(self, after: Lsn) -> KeyRange {
+        self.commits(Family::Version, after)
+    }
+
+    pub(crate) fn expiry(self, due: u32, number: u64) -> Vec<u8> {
+        let mut key = self.start(Family::Expiry, 12);
+        key.extend_from_slice(&due.to_be_bytes());
+        key.extend_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    pub(crate) fn unique(self, place: &Place, index: u8, digest: &[u8]) -> Vec<u8> {
+        debug_assert_eq!(digest.len(), UNIQUE_DIGEST_BYTES, "unique values are stored as a digest");
+        let mut key = self.start(Family::Unique, place.0.len() + 1 + digest.len());
+        key.extend_from_slice(&place.0);
+        key.push(index);
+        key.extend_from_slice(digest);
+        key
+    }
+
+    pub(crate) fn logical(self, place: &Place) -> Vec<u8> {
+        self.join(Family::Logical, place, &[])
+    }
+
+    /// The logical partitions above `after`, in order of epk.
+    pub(crate) fn logicals(self, after: Option<&Place>) -> KeyRange {
+        let range = self.family(Family::Logical);
+        match after {
+            Some(place) => range.after(&self.logical(place)),
+            None => range,
+        }
+    }
+
+    pub(crate) fn purge(self, place: &Place) -> Vec<u8> {
+        self.join(Family::Purge, place, &[])
+    }
+
+    fn start(self, family: Family, room: usize) -> Vec<u8> {
+        let mut key = Vec::with_capacity(PREFIX_BYTES + room);
+        key.extend_from_slice(&self.incarnation.to_be_bytes());
+        key.push(family as u8);
+        key
+    }
+
+    fn number(self, family: Family, number: u64) -> Vec<u8> {
+        let mut key = self.start(family, 8);
+        key.extend_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    fn moment(self, family: Family, moment: Moment) -> Vec<u8> {
+        let mut key = self.start(family, 10);
+        key.extend_from_slice(&moment.lsn.0.to_be_bytes());
+        key.extend_from_slice(&moment.seq.to_be_bytes());
+        key
+    }
+
+    fn commits(self, family: Family, after: Lsn) -> KeyRange {
+        self.family(family).after(&self.moment(family, Moment { lsn: after, seq: u16::MAX }))
+    }
+
+    fn join(self, family: Family, place: &Place, rest: &[u8]) -> Vec<u8> {
+        let mut key = self.start(family, place.0.len() + rest.len());
+        key.extend_from_slice(&place.0);
+        key.extend_from_slice(rest);
+        key
+    }
+}
+
+impl Place {
+    pub(crate) fn new(at: &Logical, definition: &PartitionKeyDefinition) -> Place {
+        let epk = at.epk.as_bytes();
+        let key = at.key.encode(definition);
+        let mut bytes = Vec::with_capacity(epk.len() + key.len() + 4);
+        for byte in epk {
+            bytes.push(*byte);
+            if *byte == 0 {
+                bytes.push(0xFF);
+            }
+        }
+        bytes.extend_from_slice(&[0, 0]);
+        bytes.extend_from_slice(&key);
+        Place(bytes.into())
+    }
+
+    /// Takes bytes that were a place before; they are checked when they are split.
+    pub(crate) fn from_bytes(bytes: Bytes) -> Place {
+        Place(bytes)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    pub(crate) fn to_logical(&self) -> Result<Logical> {
+        let (epk, used) = split_epk(&self.0)?;
+        let key = self.0.get(used..).unwrap_or_default();
+        match PartitionKey::decode(key) {
+            Some((decoded, n_bytes)) if n_bytes == key.len() => Ok(Logical { key: decoded, epk }),
+            _ => Err(Error::Corrupt("a stored partition key cannot be decoded")),
+        }
+    }
+}
+
+/// Reads the epk at the start of a place and says where it ends.
+pub(crate) fn split_epk(place: &[u8]) -> Result<(Epk, usize)> {
+    const TORN: Error = Error::Corrupt("a stored place has no end of its epk");
+    let mut epk = Vec::with_capacity(place.len().min(48));
+    let mut at = 0;
+    loop {
+        match place.get(at..).unwrap_or_default() {
+            [0, 0, ..] => return Ok((Epk::from_bytes(epk), at + 2)),
+            [0, 0xFF, ..] => {
+                epk.push(0);
+                at += 2;
+            }
+            [0, ..] | [] => return Err(TORN),
+            [byte, ..] => {
+                epk.push(*byte);
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Splits the part of a family's key after the incarnation and the family byte.
+fn rest(key: &[u8]) -> &[u8] {
+    key.get(PREFIX_BYTES..).unwrap_or_default()
+}
+
+fn take_number(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}
+
+pub(crate) fn number_of_item(key: &[u8]) -> Result<u64> {
+    take_number(rest(key)).ok_or(Error::Corrupt("an item key is not a number"))
+}
+
+pub(crate) fn number_of_member(key: &[u8]) -> Result<u64> {
+    let number = rest(key).last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes));
+    number.ok_or(Error::Corrupt("a member key has no number"))
+}
+
+pub(crate) fn moment_of(key: &[u8]) -> Result<Moment> {
+    let split = rest(key).split_first_chunk::<8>().and_then(|(lsn, seq)| {
+        Some(Moment {
+            lsn: Lsn(u64::from_be_bytes(*lsn)),
+            seq: u16::from_be_bytes(seq.try_into().ok()?),
+        })
+    });
+    split.ok_or(Error::Corrupt("a feed key is not an lsn and a sequence number"))
+}
+
+/// Due time and item number of an expiry entry.
+pub(crate) fn due_of(key: &[u8]) -> Result<(u32, u64)> {
+    let split = rest(key)
+        .split_first_chunk::<4>()
+        .and_then(|(due, number)| Some((u32::from_be_bytes(*due), take_number(number)?)));
+    split.ok_or(Error::Corrupt("an expiry key is not a time and a number"))
+}
+
+/// The id in a key entry of `place`.
+pub(crate) fn id_of(key: &[u8], place: &Place) -> Result<String> {
+    let id = rest(key).get(place.0.len()..).and_then(|id| std::str::from_utf8(id).ok());
+    id.map(str::to_owned).ok_or(Error::Corrupt("a key entry does not end in an id"))
+}
+
+/// The place in a logical or purge key, which has nothing after it.
+pub(crate) fn place_of(key: &Bytes) -> Place {
+    Place(key.slice(PREFIX_BYTES.min(key.len())..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(paths: &str, kind: &str) -> PartitionKeyDefinition {
+        let text = format!(r#"{{"paths":{paths},"kind":"{kind}","version":2}}"#);
+        PartitionKeyDefinition::from_value(&model::json::parse(text.as_bytes()).unwrap()).unwrap()
+    }
+
+    fn place(epk: &[u8], key: &PartitionKey, definition: &PartitionKeyDefinition) -> Place {
+        Place::new(&Logical { key: key.clone(), epk: Epk::from_bytes(epk) }, definition)
+    }
+
+    #[test]
+    fn places_split_into_what_they_were_made_of() {
+        let definition = definition(r#"["/a","/b"]"#, "MultiHash");
+        let keys = [
+            r#"["x","y"]"#,
+            r#"["",null]"#,
+            "[1.5,true]",
+            r#"[{},"\u0000"]"#,
+            r#"["a\u0000b",false]"#,
+        ];
+        for key in keys {
+            let key = PartitionKey::from_header(key).unwrap();
+            let at = Logical::new(&definition, key);
+            let split = Place::new(&at, &definition).to_logical().unwrap();
+            assert_eq!((split.key, split.epk), (at.key, at.epk));
+        }
+    }
+
+    #[test]
+    fn places_sort_by_epk_first() {
+        let definition = definition(r#"["/a"]"#, "Hash");
+        let key = PartitionKey::from_header(r#"["zz"]"#).unwrap();
+        let low = PartitionKey::from_header("[null]").unwrap();
+        #[rustfmt::skip]
+        let ascending: [&[u8]; 6] = [b"", b"\0", b"\0\0", b"\0\x01", b"\x01", b"\x01\xff"];
+        for pair in ascending.windows(2) {
+            let below = place(pair[0], &key, &definition);
+            let above = place(pair[1], &low, &definition);
+            assert!(below.as_bytes() < above.as_bytes(), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn torn_places_are_reported_and_not_read() {
+        for torn in [&b""[..], b"\x01", b"\0", b"\x01\0", b"\0\x07\0\0"] {
+            assert!(split_epk(torn).is_err(), "{torn:?}");
+        }
+        assert!(Place::from_bytes(Bytes::from_static(b"\0\0\xEE")).to_logical().is_err());
+    }
+
+    #[test]
+    fn keys_give_back_their_parts() {
+        let keys = Keys::new(7);
+        let moment = Moment { lsn: Lsn(258), seq: 3 };
+        assert_eq!(number_of_item(&keys.item(9)).unwrap(), 9);
+        assert_eq!(moment_of(&keys.change(moment)).unwrap(), moment);
+        assert_eq!(due_of(&keys.expiry(5, 6)).unwrap(), (5, 6));
+        let definition = definition(r#"["/a"]"#, "Hash");
+        let at = Logical::new(&definition, PartitionKey::from_header(r#"["p"]"#).unwrap());
+        let place = Place::new(&at, &definition);
+        assert_eq!(id_of(&keys.key(&place, "ä/1"), &place).unwrap(), "ä/1");
+        assert_eq!(number_of_member(&keys.member(&place, 4)).unwrap(), 4);
+        assert_eq!(place_of(&keys.logical(&place).into()), place);
+    }
+
+    #[test]
+    fn a_scan_after_an_lsn_starts_at_the_next_commit() {
+        let keys = Keys::new(1);
+        let range = keys.changes(Lsn(4));
+        assert!(!range.contains(&keys.change(Moment { lsn: Lsn(4), seq: u16::MAX })));
+        assert!(range.contains(&keys.change(Moment { lsn: Lsn(5), seq: 0 })));
+        assert!(!range.contains(&keys.version(Moment { lsn: Lsn(5), seq: 0 })));
+    }
+}

@@ -1,0 +1,177 @@
+//! One consistent look at a partition: a snapshot, the marks that declare items dead, the settings and the time.
+//!
+//! Hot path: every point read makes one. Nothing here may block, log or copy item text needlessly.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{ETag, Lsn, Rid};
+use store::{Direction, KeyRange, Scan, Snapshot};
+
+use crate::keys::{Keys, Place, split_epk};
+use crate::record::{Head, ItemRecord, decode_number};
+use crate::{Error, Result, Scope, Settings};
+
+/// Logical partitions that were deleted and whose items are still being removed: items written at or before the
+/// LSN are dead.
+pub(crate) type Purges = imbl::HashMap<Bytes, Lsn>;
+
+/// Who is alive at one moment. The same rule serves readers, writers and the sweeper.
+#[derive(Debug, Clone)]
+pub(crate) struct Liveness {
+    pub(crate) now: u32,
+    pub(crate) default_ttl: Option<i32>,
+    pub(crate) purges: Purges,
+}
+
+/// Why an item is dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Death {
+    Expired,
+    Purged,
+}
+
+impl Liveness {
+    pub(crate) fn is_live(&self, record: &ItemRecord) -> bool {
+        self.death(record).is_none()
+    }
+
+    pub(crate) fn death(&self, record: &ItemRecord) -> Option<Death> {
+        if !self.purges.is_empty()
+            && self.purges.get(record.place_bytes()).is_some_and(|lsn| record.moment.lsn <= *lsn)
+        {
+            return Some(Death::Purged);
+        }
+        // Wire: without a default the container has no expiry and an item's own ttl means nothing.
+        let ttl = match (record.ttl, self.default_ttl?) {
+            (0, default) => default,
+            (own, _) => own,
+        };
+        let seconds = u32::try_from(ttl).ok()?;
+        (record.ts.saturating_add(seconds) <= self.now).then_some(Death::Expired)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) snapshot: Arc<dyn Snapshot>,
+    pub(crate) liveness: Liveness,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) keys: Keys,
+}
+
+impl Reader {
+    pub(crate) fn head(&self) -> Result<Head> {
+        let bytes = self.snapshot.get(&self.keys.head())?.ok_or(Error::Forgotten)?;
+        Head::decode(&bytes)
+    }
+
+    /// Returns the live item with this id.
+    pub(crate) fn find(&self, place: &Place, id: &str) -> Result<Option<(u64, ItemRecord)>> {
+        let Some(bytes) = self.snapshot.get(&self.keys.key(place, id))? else { return Ok(None) };
+        let number = decode_number(&bytes)?;
+        let record = self.item(number)?.ok_or(Error::Corrupt("a key points at no item"))?;
+        Ok(self.liveness.is_live(&record).then_some((number, record)))
+    }
+
+    /// Returns the item with this number, dead or alive.
+    pub(crate) fn item(&self, number: u64) -> Result<Option<ItemRecord>> {
+        self.snapshot.get(&self.keys.item(number))?.map(ItemRecord::decode).transpose()
+    }
+
+    pub(crate) fn scan(&self, range: KeyRange) -> Scan<'_> {
+        self.snapshot.scan(range, Direction::Forward)
+    }
+
+    /// Returns true when the item is alive and inside the scope.
+    pub(crate) fn shows(&self, scope: &ScopeFilter, record: &ItemRecord) -> Result<bool> {
+        Ok(scope.contains(record.place_bytes())? && self.liveness.is_live(record))
+    }
+
+    pub(crate) fn render(&self, number: u64, record: &ItemRecord, lsn: Option<Lsn>) -> Bytes {
+        render(&self.settings, number, record.text(), &record.etag(), record.ts, lsn)
+    }
+}
+
+/// Splices the system properties into an item's text.
+pub(crate) fn render(
+    settings: &Settings,
+    number: u64,
+    text: &[u8],
+    etag: &ETag,
+    ts: u32,
+    lsn: Option<Lsn>,
+) -> Bytes {
+    let rid = Rid::item(&settings.container, number);
+    let self_link = format!("{}docs/{rid}/", settings.container_link);
+    model::with_system_properties(text, &rid, &self_link, etag, u64::from(ts), lsn).into()
+}
+
+/// A scope in the form that item headers are compared with.
+#[derive(Debug, Clone)]
+pub(crate) enum ScopeFilter {
+    All,
+    Epks(model::EpkRange),
+    Place(Place),
+}
+
+impl ScopeFilter {
+    pub(crate) fn new(scope: &Scope, settings: &Settings) -> ScopeFilter {
+        match scope {
+            Scope::All => ScopeFilter::All,
+            Scope::Epks(range) => ScopeFilter::Epks(range.clone()),
+            Scope::Logical(at) => ScopeFilter::Place(Place::new(at, &settings.definition)),
+        }
+    }
+
+    pub(crate) fn contains(&self, place: &[u8]) -> Result<bool> {
+        match self {
+            ScopeFilter::All => Ok(true),
+            ScopeFilter::Epks(range) => Ok(range.contains(&split_epk(place)?.0)),
+            ScopeFilter::Place(own) => Ok(own.as_bytes() == place),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Moment;
+    use crate::record::Fresh;
+
+    fn record(lsn: u64, ts: u32, ttl: Option<i32>) -> ItemRecord {
+        let place = Place::from_bytes(Bytes::from_static(b"\0\0p"));
+        let fresh = Fresh::new(&place, ttl, 0, b"{}").unwrap();
+        ItemRecord::decode(fresh.stamp(Moment { lsn: Lsn(lsn), seq: 0 }, ts)).unwrap()
+    }
+
+    #[test]
+    fn an_item_dies_when_its_seconds_are_over() {
+        #[rustfmt::skip]
+        let table = [
+            // default, own, age, dead
+            (None,       Some(1),  100, false), // expiry is off
+            (Some(-1),   None,     100, false),
+            (Some(-1),   Some(10),   9, false),
+            (Some(-1),   Some(10),  10, true),
+            (Some(10),   None,       9, false),
+            (Some(10),   None,      10, true),
+            (Some(10),   Some(-1), 100, false), // own -1 means never
+            (Some(10),   Some(50),  49, false), // own wins over the default
+            (Some(50),   Some(10),  10, true),
+        ];
+        for (default_ttl, own, age, dead) in table {
+            let liveness = Liveness { now: 1000 + age, default_ttl, purges: Purges::new() };
+            let death = liveness.death(&record(1, 1000, own));
+            assert_eq!(death, dead.then_some(Death::Expired), "{default_ttl:?} {own:?} {age}");
+        }
+    }
+
+    #[test]
+    fn a_purge_kills_what_was_written_up_to_it() {
+        let purges = Purges::unit(Bytes::from_static(b"\0\0p"), Lsn(5));
+        let liveness = Liveness { now: 0, default_ttl: None, purges };
+        assert_eq!(liveness.death(&record(5, 0, None)), Some(Death::Purged));
+        assert_eq!(liveness.death(&record(6, 0, None)), None);
+    }
+}

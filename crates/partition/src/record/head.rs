@@ -1,0 +1,107 @@
+//! The head: one record per partition, rewritten by every commit.
+//!
+//! Invariant: every commit names the head it was built on as its condition, so the heads of a partition form a
+//! chain without forks.
+
+use bytes::Bytes;
+use model::Lsn;
+
+use super::FORMAT;
+use super::fields::Fields;
+use crate::Result;
+
+/// Item numbers are `rid_prefix << 40 | counter`: unique in the container, growing in the partition, and the top
+/// four bits stay clear for the kind of a rid.
+const COUNTER_BITS: u32 = 40;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Grows when the partition gets another owner.
+    pub(crate) epoch: u64,
+    pub(crate) lsn: Lsn,
+    pub(crate) rid_prefix: u16,
+    /// The counter of the next item.
+    pub(crate) next_item: u64,
+    pub(crate) n_items: u64,
+    /// Bytes of item text.
+    pub(crate) bytes: u64,
+    pub(crate) n_logical: u64,
+    /// The last `_ts` given. Time never runs backwards inside a partition, so feed order is also time order.
+    pub(crate) ts: u32,
+    /// The all-versions feed has lost entries of commits up to here.
+    pub(crate) versions_trimmed: Lsn,
+}
+
+impl Head {
+    pub(crate) fn first(rid_prefix: u16, lsn: Lsn) -> Head {
+        Head {
+            epoch: 1,
+            lsn,
+            rid_prefix,
+            next_item: 1,
+            n_items: 0,
+            bytes: 0,
+            n_logical: 0,
+            ts: 0,
+            versions_trimmed: Lsn::ZERO,
+        }
+    }
+
+    /// Gives out the number of a new item.
+    pub(crate) fn take_number(&mut self) -> u64 {
+        let number = u64::from(self.rid_prefix) << COUNTER_BITS | self.next_item;
+        self.next_item += 1;
+        number
+    }
+
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut bytes = Vec::with_capacity(71);
+        bytes.push(FORMAT);
+        bytes.extend_from_slice(&self.epoch.to_be_bytes());
+        bytes.extend_from_slice(&self.lsn.0.to_be_bytes());
+        bytes.extend_from_slice(&self.rid_prefix.to_be_bytes());
+        bytes.extend_from_slice(&self.next_item.to_be_bytes());
+        bytes.extend_from_slice(&self.n_items.to_be_bytes());
+        bytes.extend_from_slice(&self.bytes.to_be_bytes());
+        bytes.extend_from_slice(&self.n_logical.to_be_bytes());
+        bytes.extend_from_slice(&self.ts.to_be_bytes());
+        bytes.extend_from_slice(&self.versions_trimmed.0.to_be_bytes());
+        bytes.into()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Head> {
+        let mut fields = Fields::open(bytes, "the head record")?;
+        let head = Head {
+            epoch: fields.u64()?,
+            lsn: Lsn(fields.u64()?),
+            rid_prefix: fields.u16()?,
+            next_item: fields.u64()?,
+            n_items: fields.u64()?,
+            bytes: fields.u64()?,
+            n_logical: fields.u64()?,
+            ts: fields.u32()?,
+            versions_trimmed: Lsn(fields.u64()?),
+        };
+        fields.close()?;
+        Ok(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_survives_its_bytes_and_nothing_else_does() {
+        let mut head = Head::first(3, Lsn(40));
+        assert_eq!(head.take_number(), 3 << 40 | 1);
+        assert_eq!(head.take_number(), 3 << 40 | 2);
+        let bytes = head.encode();
+        assert_eq!(Head::decode(&bytes).unwrap(), head);
+        for length in 0..bytes.len() {
+            assert!(Head::decode(&bytes[..length]).is_err(), "{length}");
+        }
+        assert!(Head::decode(&[&bytes[..], &[0]].concat()).is_err());
+        assert!(Head::decode(&[&[9], &bytes[1..]].concat()).is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! Figures of a partition and of its logical partitions.
+
+use model::{Lsn, PartitionKey};
+
+use crate::keys::{Place, place_of};
+use crate::partition::Partition;
+use crate::record::LogicalRecord;
+use crate::{Logical, Result};
+
+/// Counters as of the last submitted commit. Dead items count until they are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statistics {
+    pub n_items: u64,
+    /// Bytes of item text, without system properties and index.
+    pub bytes: u64,
+    pub n_logical: u64,
+    pub lsn: Lsn,
+}
+
+/// Counters of one logical partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogicalStatistics {
+    pub key: PartitionKey,
+    pub n_items: u64,
+    pub bytes: u64,
+    pub lsn: Lsn,
+}
+
+impl Partition {
+    pub fn statistics(&self) -> Statistics {
+        let lsn = self.lsn();
+        let writer = self.inner().writer.lock();
+        let head = &writer.head;
+        Statistics { n_items: head.n_items, bytes: head.bytes, n_logical: head.n_logical, lsn }
+    }
+
+    /// Returns up to `items_max` logical partitions above `after`, in order of effective partition key.
+    pub fn logical_partitions(
+        &self,
+        after: Option<&Logical>,
+        items_max: usize,
+    ) -> Result<Vec<LogicalStatistics>> {
+        let reader = self.reader();
+        let after = after.map(|at| Place::new(at, &reader.settings.definition));
+        let mut found = Vec::new();
+        for entry in reader.scan(reader.keys.logicals(after.as_ref())).take(items_max) {
+            let (key, value) = entry?;
+            let LogicalRecord { n_items, bytes, lsn } = LogicalRecord::decode(&value)?;
+            let key = place_of(&key).to_logical()?.key;
+            found.push(LogicalStatistics { key, n_items, bytes, lsn });
+        }
+        Ok(found)
+    }
+}

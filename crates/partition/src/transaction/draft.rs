@@ -1,0 +1,334 @@
+//! A finished run, and how it becomes one store batch.
+//!
+//! Hot path: [`Draft::seal`] runs under the writer lock. Texts were copied into their records before; sealing stamps
+//! them and builds small keys.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{Charge, ETag, Lsn, Status};
+use store::Batch;
+
+use super::run::Running;
+use super::slot::{Base, Image, Slot};
+use super::step::{Ground, New};
+use crate::ItemOutcome;
+use crate::keys::Moment;
+use crate::reader::render;
+use crate::record::{
+    Change, Fresh, Head, ItemRecord, LogicalRecord, VersionKind, VersionRecord, due, encode_number,
+};
+
+// Limit: images of what a transaction overwrote. A store batch has room for the versions it writes (a request is two
+// MiB) but not for a hundred large items that it replaces; beyond this the feed shows no previous image.
+const PREVIOUS_BYTES_MAX: usize = 32 << 20;
+
+/// The answer to one step, before it is known which LSN and number its item gets.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) status: Status,
+    pub(crate) charge: Charge,
+    pub(crate) shown: Shown,
+}
+
+/// The item that an answer shows.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    Nothing,
+    /// 304: the etag without the item.
+    Unchanged {
+        etag: ETag,
+        lsn: Lsn,
+    },
+    Stored {
+        number: u64,
+        record: ItemRecord,
+    },
+    Written {
+        slot: usize,
+        new: Arc<New>,
+    },
+}
+
+/// One entry of the all-versions feed to be.
+#[derive(Debug)]
+pub(crate) struct VersionDraft {
+    pub(super) kind: VersionKind,
+    pub(super) slot: usize,
+    pub(super) current: Option<Arc<New>>,
+    pub(super) previous: Image,
+}
+
+/// What a slot needs written.
+#[derive(Debug)]
+struct Put {
+    record: Fresh,
+    ttl: i32,
+    /// The key entry to write; `None` if the item keeps its id.
+    key: Option<Bytes>,
+    is_new: bool,
+}
+
+#[derive(Debug)]
+struct SlotDraft {
+    base: Option<Base>,
+    put: Option<Put>,
+}
+
+/// Entries that go, whatever comes. They stand before everything else in the batch.
+#[derive(Debug, Default)]
+struct Deletes {
+    /// Of families that writers read.
+    visible: Vec<Bytes>,
+    /// Of all others.
+    silent: Vec<Vec<u8>>,
+}
+
+/// All that a transaction changes, but for its LSN, its time and the numbers of new items.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) results: Vec<Done>,
+    slots: Vec<SlotDraft>,
+    deletes: Deletes,
+    unique_puts: Vec<(Bytes, usize)>,
+    versions: Vec<VersionDraft>,
+    logical_key: Bytes,
+    before: LogicalRecord,
+    after: LogicalRecord,
+}
+
+/// A draft with its place in the order of commits.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    pub(crate) lsn: Lsn,
+    pub(crate) ts: u32,
+    /// The item number of each slot.
+    pub(crate) numbers: Vec<u64>,
+}
+
+impl Running<'_> {
+    pub(super) fn finish(self, results: Vec<Done>) -> Draft {
+        let ground = self.ground;
+        let mut deletes = Deletes::default();
+        for (key, holder) in &self.uniques {
+            if holder.is_none() && self.released.contains_key(key) {
+                deletes.visible.push(key.clone());
+            }
+        }
+        let stays = |key: &Bytes, slot: usize| self.released.get(key) == Some(&slot);
+        let unique_puts = self
+            .uniques
+            .iter()
+            .filter_map(|(key, holder)| Some((key.clone(), (*holder)?)))
+            .filter(|(key, slot)| is_written(&self.slots[*slot]) && !stays(key, *slot))
+            .collect();
+        let slots = self.slots.into_iter().map(|slot| slot.finish(ground, &mut deletes)).collect();
+        Draft {
+            results,
+            slots,
+            deletes,
+            unique_puts,
+            versions: self.versions,
+            logical_key: ground.keys.logical(&ground.place).into(),
+            before: self.before,
+            after: LogicalRecord { n_items: self.n_items, bytes: self.bytes, lsn: Lsn::ZERO },
+        }
+    }
+}
+
+fn is_written(slot: &Slot) -> bool {
+    matches!(slot.image, Image::Written(_))
+}
+
+impl Slot {
+    /// Compares the end with the beginning; what happened between is of no interest to the store.
+    fn finish(self, ground: &Ground, deletes: &mut Deletes) -> SlotDraft {
+        let keys = ground.keys;
+        let is_stored = matches!(self.image, Image::Stored);
+        if let (Some(base), false) = (&self.base, is_stored) {
+            deletes.silent.push(keys.change(base.record.moment));
+            if let Some(due) = base.record.due() {
+                deletes.silent.push(keys.expiry(due, base.number));
+            }
+        }
+        let put = match (&self.image, &self.base) {
+            (Image::Written(new), base) => {
+                let keeps_id = base.as_ref().is_some_and(|base| base.id == new.id);
+                if let (Some(base), false) = (base, keeps_id) {
+                    deletes.visible.push(keys.key(&ground.place, &base.id).into());
+                }
+                Some(Put {
+                    record: new.record.clone(),
+                    ttl: new.ttl,
+                    key: (!keeps_id).then(|| keys.key(&ground.place, &new.id).into()),
+                    is_new: base.is_none(),
+                })
+            }
+            (Image::Absent, Some(base)) => {
+                deletes.visible.push(keys.key(&ground.place, &base.id).into());
+                deletes.silent.push(keys.member(&ground.place, base.number));
+                deletes.visible.push(keys.item(base.number).into());
+                None
+            }
+            (Image::Absent | Image::Stored, _) => None,
+        };
+        SlotDraft { base: self.base, put }
+    }
+}
+
+/// Collects a batch and, beside it, the writes that later writers must see before it is acknowledged.
+struct Writes<'a> {
+    batch: &'a mut Batch,
+    visible: &'a mut Vec<(Bytes, Option<Bytes>)>,
+}
+
+impl Writes<'_> {
+    fn delete(&mut self, key: Bytes) {
+        self.visible.push((key.clone(), None));
+        self.batch.delete(key);
+    }
+
+    fn put(&mut self, key: Bytes, value: Bytes) {
+        self.visible.push((key.clone(), Some(value.clone())));
+        self.batch.put(key, value);
+    }
+}
+
+impl Draft {
+    /// Takes the next LSN of `head` and writes the draft into `batch`, the head excepted.
+    ///
+    /// `visible` receives the writes of families that writers read.
+    pub(crate) fn seal(
+        self,
+        ground: &Ground,
+        head: &mut Head,
+        now: u32,
+        batch: &mut Batch,
+        visible: &mut Vec<(Bytes, Option<Bytes>)>,
+    ) -> (Sealed, Vec<Done>) {
+        head.lsn = head.lsn.next();
+        head.ts = head.ts.max(now);
+        let (lsn, ts) = (head.lsn, head.ts);
+        let numbers: Vec<u64> = self
+            .slots
+            .iter()
+            .map(|slot| slot.base.as_ref().map_or_else(|| head.take_number(), |base| base.number))
+            .collect();
+        let mut writes = Writes { batch, visible };
+        for key in self.deletes.silent {
+            writes.batch.delete(key);
+        }
+        for key in self.deletes.visible {
+            writes.delete(key);
+        }
+        for (key, slot) in self.unique_puts {
+            writes.put(key, encode_number(numbers[slot]));
+        }
+        let mut n_image_bytes = 0;
+        for (seq, version) in (0..u16::MAX).zip(self.versions) {
+            let base = self.slots[version.slot].base.as_ref();
+            let number = numbers[version.slot];
+            let mut record = version.seal(ground, base, number, lsn, ts);
+            n_image_bytes += record.previous.len();
+            if n_image_bytes > PREVIOUS_BYTES_MAX {
+                record.previous = Bytes::new();
+            }
+            writes.batch.put(ground.keys.version(Moment { lsn, seq }), record.encode());
+        }
+        let mut seq = 0;
+        for (slot, number) in self.slots.into_iter().zip(&numbers) {
+            if let Some(put) = slot.put {
+                put.seal(ground, *number, Moment { lsn, seq }, ts, &mut writes);
+                seq += 1;
+            }
+        }
+        count(head, self.before, self.after);
+        let after = LogicalRecord { lsn, ..self.after };
+        if after.n_items == 0 {
+            writes.delete(self.logical_key);
+        } else {
+            writes.put(self.logical_key, after.encode());
+        }
+        (Sealed { lsn, ts, numbers }, self.results)
+    }
+}
+
+impl Put {
+    fn seal(self, ground: &Ground, number: u64, moment: Moment, ts: u32, writes: &mut Writes<'_>) {
+        let keys = ground.keys;
+        if let Some(key) = self.key {
+            writes.put(key, encode_number(number));
+        }
+        if self.is_new {
+            writes.batch.put(keys.member(&ground.place, number), Bytes::new());
+        }
+        writes.put(keys.item(number).into(), self.record.stamp(moment, ts));
+        writes.batch.put(keys.change(moment), Change { number, ts }.encode());
+        if let Some(due) = due(ts, self.ttl) {
+            writes.batch.put(keys.expiry(due, number), Bytes::new());
+        }
+    }
+}
+
+impl VersionDraft {
+    fn seal(
+        self,
+        ground: &Ground,
+        base: Option<&Base>,
+        number: u64,
+        lsn: Lsn,
+        ts: u32,
+    ) -> VersionRecord {
+        let copy = |new: &Arc<New>| Bytes::copy_from_slice(new.record.text());
+        let (previous, previous_lsn, previous_ts) = match (&self.previous, base) {
+            (Image::Written(new), _) => (copy(new), lsn, ts),
+            (Image::Stored, Some(base)) => {
+                let record = &base.record;
+                (Bytes::copy_from_slice(record.text()), record.moment.lsn, record.ts)
+            }
+            (Image::Absent | Image::Stored, _) => (Bytes::new(), Lsn::ZERO, 0),
+        };
+        VersionRecord {
+            kind: self.kind,
+            number,
+            ts,
+            previous_lsn,
+            previous_ts,
+            place: ground.place.clone(),
+            current: self.current.as_ref().map(copy).unwrap_or_default(),
+            previous,
+        }
+    }
+}
+
+/// Moves the partition's counters as the logical partition's moved.
+fn count(head: &mut Head, before: LogicalRecord, after: LogicalRecord) {
+    head.n_items = (head.n_items + after.n_items).saturating_sub(before.n_items);
+    head.bytes = (head.bytes + after.bytes).saturating_sub(before.bytes);
+    let exists = |record: LogicalRecord| u64::from(record.n_items > 0);
+    head.n_logical = (head.n_logical + exists(after)).saturating_sub(exists(before));
+}
+
+impl Done {
+    /// Turns the answer into what the caller gets, once the commit is durable. `sealed` is absent when nothing was
+    /// written.
+    pub(crate) fn into_outcome(self, ground: &Ground, sealed: Option<&Sealed>) -> ItemOutcome {
+        let settings = &ground.settings;
+        let (body, etag, item_lsn) = match (self.shown, sealed) {
+            (Shown::Unchanged { etag, lsn }, _) => (None, Some(etag), Some(lsn)),
+            (Shown::Stored { number, record }, _) => {
+                let etag = record.etag();
+                let body = render(settings, number, record.text(), &etag, record.ts, None);
+                (Some(body), Some(etag), Some(record.moment.lsn))
+            }
+            (Shown::Written { slot, new }, Some(sealed)) => {
+                let etag = ETag::from_lsn(sealed.lsn, u64::from(sealed.ts));
+                let number = sealed.numbers[slot];
+                let body = render(settings, number, new.record.text(), &etag, sealed.ts, None);
+                (Some(body), Some(etag), Some(sealed.lsn))
+            }
+            (Shown::Nothing | Shown::Written { .. }, _) => (None, None, None),
+        };
+        ItemOutcome { status: self.status, body, etag, item_lsn, charge: self.charge }
+    }
+}

@@ -1,0 +1,390 @@
+//! Plays the steps of a transaction against a view.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{ItemBody, Status};
+use query::Statement;
+
+use super::draft::{Done, Draft, Shown, VersionDraft};
+use super::slot::{Base, Image, Slot};
+use super::step::{Action, Ground, New, Step};
+use super::{View, unique};
+use crate::charge;
+use crate::patch::holds;
+use crate::reader::{Death, render};
+use crate::record::{ItemRecord, LogicalRecord, VersionKind, decode_number};
+use crate::{Error, Patch, Result};
+
+/// Which step failed, and why.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) index: usize,
+    pub(crate) error: Error,
+}
+
+/// Runs all steps in order; the first that fails refuses the whole.
+pub(crate) fn run(ground: &Ground, view: &View, steps: &[Step]) -> Result<Draft, Refusal> {
+    let refuse = |index: usize| move |error: Error| Refusal { index, error };
+    let mut running = Running::begin(ground, view).map_err(refuse(0))?;
+    let mut results = Vec::with_capacity(steps.len());
+    for (index, step) in steps.iter().enumerate() {
+        results.push(running.step(step).map_err(refuse(index))?);
+    }
+    Ok(running.finish(results))
+}
+
+pub(super) struct Running<'a> {
+    pub(super) ground: &'a Ground,
+    view: &'a View,
+    pub(super) slots: Vec<Slot>,
+    /// Ids looked up or changed so far; `None` means that no item has the id now.
+    by_id: HashMap<String, Option<usize>>,
+    /// Unique keys looked up or changed so far.
+    pub(super) uniques: HashMap<Bytes, Option<usize>>,
+    /// Unique keys that the store holds for a slot and that the slot has given back, perhaps to take them again.
+    pub(super) released: HashMap<Bytes, usize>,
+    /// The counters before the transaction.
+    pub(super) before: LogicalRecord,
+    pub(super) n_items: u64,
+    pub(super) bytes: u64,
+    pub(super) versions: Vec<VersionDraft>,
+}
+
+impl<'a> Running<'a> {
+    fn begin(ground: &'a Ground, view: &'a View) -> Result<Running<'a>> {
+        let before = match view.get(&ground.keys.logical(&ground.place))? {
+            Some(bytes) => LogicalRecord::decode(&bytes)?,
+            None => LogicalRecord::default(),
+        };
+        Ok(Running {
+            ground,
+            view,
+            slots: Vec::new(),
+            by_id: HashMap::new(),
+            uniques: HashMap::new(),
+            released: HashMap::new(),
+            before,
+            n_items: before.n_items,
+            bytes: before.bytes,
+            versions: Vec::new(),
+        })
+    }
+
+    fn step(&mut self, step: &Step) -> Result<Done> {
+        match &step.action {
+            Action::Create(new) => self.create(new),
+            Action::Upsert(new) => self.upsert(step, new),
+            Action::Replace { id, new } => self.replace(step, id, new),
+            Action::Patch { id, patch, condition } => {
+                self.patch(step, id, patch, condition.as_deref())
+            }
+            Action::Delete { id } => self.delete(step, id),
+            Action::Read { id } => self.read(step, id),
+            Action::Reap { id, number } => self.reap(id, *number),
+        }
+    }
+
+    fn create(&mut self, new: &Arc<New>) -> Result<Done> {
+        if self.occupant(&new.id)?.is_some() {
+            return Err(Error::ItemExists);
+        }
+        let slot = self.add(Slot::fresh());
+        self.write(slot, new)?;
+        Ok(Done {
+            status: Status::CREATED,
+            charge: charge::create(new.weight),
+            shown: Shown::Written { slot, new: Arc::clone(new) },
+        })
+    }
+
+    fn upsert(&mut self, step: &Step, new: &Arc<New>) -> Result<Done> {
+        // Wire: without an item there is nothing for If-Match to miss, and the upsert creates.
+        let Some(slot) = self.occupant(&new.id)? else { return self.create(new) };
+        self.check_conditions(step, slot)?;
+        self.overwrite(slot, new)
+    }
+
+    fn replace(&mut self, step: &Step, id: &str, new: &Arc<New>) -> Result<Done> {
+        let slot = self.existing(id)?;
+        self.check_conditions(step, slot)?;
+        if id != new.id && self.occupant(&new.id)?.is_some() {
+            return Err(Error::ItemExists);
+        }
+        self.overwrite(slot, new)
+    }
+
+    fn patch(
+        &mut self,
+        step: &Step,
+        id: &str,
+        patch: &Patch,
+        condition: Option<&Statement>,
+    ) -> Result<Done> {
+        let slot = self.existing(id)?;
+        self.check_conditions(step, slot)?;
+        if let Some(condition) = condition
+            && !holds(condition, &self.readable(slot))?
+        {
+            return Err(Error::PatchConditionUnmet);
+        }
+        let text = self.slots[slot].text();
+        let item =
+            model::json::parse(text).map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
+        let body = ItemBody::from_value(&patch.apply(item)?)?;
+        let new = match self.ground.new_version(&body) {
+            Ok(new) => Arc::new(new),
+            Err(Error::PartitionKeyMismatch) => return Err(Patch::touches_partition_key()),
+            Err(error) => return Err(error),
+        };
+        let replaced = self.overwrite(slot, &new)?;
+        Ok(Done {
+            charge: replaced.charge + charge::patch_operations(patch.n_operations()),
+            ..replaced
+        })
+    }
+
+    fn delete(&mut self, step: &Step, id: &str) -> Result<Done> {
+        let slot = self.existing(id)?;
+        self.check_conditions(step, slot)?;
+        let charge = charge::delete(self.slots[slot].weight(self.ground));
+        self.remove(slot, VersionKind::Delete)?;
+        Ok(Done { status: Status::NO_CONTENT, charge, shown: Shown::Nothing })
+    }
+
+    fn read(&mut self, step: &Step, id: &str) -> Result<Done> {
+        let index = self.existing(id)?;
+        let slot = &self.slots[index];
+        if let (Some(header), Some(record)) = (&step.if_none_match, slot.stored_record())
+            && slot.is_named_by(header)
+        {
+            let shown = Shown::Unchanged { etag: record.etag(), lsn: record.moment.lsn };
+            return Ok(Done { status: Status::NOT_MODIFIED, charge: charge::nothing(), shown });
+        }
+        let shown = match (&slot.image, &slot.base) {
+            (Image::Written(new), _) => Shown::Written { slot: index, new: Arc::clone(new) },
+            (_, Some(base)) => Shown::Stored { number: base.number, record: base.record.clone() },
+            (_, None) => return Err(Error::ItemMissing),
+        };
+        Ok(Done { status: Status::OK, charge: charge::read(slot.text().len()), shown })
+    }
+
+    fn reap(&mut self, id: &str, number: u64) -> Result<Done> {
+        let done =
+            Done { status: Status::NO_CONTENT, charge: model::Charge::ZERO, shown: Shown::Nothing };
+        if let Some(slot) = self.find(id)?
+            && self.slots[slot].base.as_ref().is_some_and(|base| base.number == number)
+            && let Some(death) = self.death(slot)
+        {
+            self.remove(slot, kind_of(death))?;
+        }
+        Ok(done)
+    }
+
+    /// The live item that has the id; a dead one is removed on the way, because its id is about to be taken.
+    fn occupant(&mut self, id: &str) -> Result<Option<usize>> {
+        let Some(slot) = self.find(id)? else { return Ok(None) };
+        let Some(death) = self.death(slot) else { return Ok(Some(slot)) };
+        self.remove(slot, kind_of(death))?;
+        Ok(None)
+    }
+
+    /// The live item that has the id. A dead one is left to the sweeper.
+    fn existing(&mut self, id: &str) -> Result<usize> {
+        let slot = self.find(id)?.ok_or(Error::ItemMissing)?;
+        if self.death(slot).is_some() { Err(Error::ItemMissing) } else { Ok(slot) }
+    }
+
+    fn find(&mut self, id: &str) -> Result<Option<usize>> {
+        if let Some(known) = self.by_id.get(id) {
+            return Ok(*known);
+        }
+        let Some(bytes) = self.view.get(&self.ground.keys.key(&self.ground.place, id))? else {
+            return Ok(None);
+        };
+        let number = decode_number(&bytes)?;
+        let record = self.load(number)?;
+        let slot = self.add(Slot::stored(Base { id: id.to_owned(), number, record }));
+        self.by_id.insert(id.to_owned(), Some(slot));
+        Ok(Some(slot))
+    }
+
+    fn load(&self, number: u64) -> Result<ItemRecord> {
+        let bytes = self.view.get(&self.ground.keys.item(number))?;
+        ItemRecord::decode(bytes.ok_or(Error::Corrupt("a key points at no item"))?)
+    }
+
+    fn death(&self, slot: usize) -> Option<Death> {
+        self.view.liveness.death(self.slots[slot].stored_record()?)
+    }
+
+    fn add(&mut self, slot: Slot) -> usize {
+        self.slots.push(slot);
+        self.slots.len() - 1
+    }
+
+    fn check_conditions(&self, step: &Step, slot: usize) -> Result<()> {
+        let slot = &self.slots[slot];
+        let missed = step.if_match.as_ref().is_some_and(|header| !slot.is_named_by(header));
+        let forbidden = step.if_none_match.as_ref().is_some_and(|header| slot.is_named_by(header));
+        if missed || forbidden { Err(Error::EtagMismatch) } else { Ok(()) }
+    }
+
+    fn overwrite(&mut self, slot: usize, new: &Arc<New>) -> Result<Done> {
+        let old = &self.slots[slot];
+        let weight = old.weight(self.ground);
+        let n_changed = charge::changed_terms(
+            (old.text(), weight.n_terms),
+            (new.record.text(), new.weight.n_terms),
+        );
+        let charge = charge::replace(weight, new.weight, n_changed);
+        self.write(slot, new)?;
+        let shown = Shown::Written { slot, new: Arc::clone(new) };
+        Ok(Done { status: Status::OK, charge, shown })
+    }
+
+    /// Gives the slot a new image. Every check on the new version's surroundings is here.
+    fn write(&mut self, slot: usize, new: &Arc<New>) -> Result<()> {
+        self.claim(slot, new)?;
+        let is_create = matches!(self.slots[slot].image, Image::Absent);
+        self.keep_version(
+            slot,
+            if is_create { VersionKind::Create } else { VersionKind::Replace },
+            Some(new),
+        );
+        let old_bytes = self.slots[slot].text().len() as u64;
+        let new_bytes = new.weight.bytes as u64;
+        self.bytes = self.bytes.saturating_sub(old_bytes) + new_bytes;
+        let limit = self.ground.settings.logical_bytes_max;
+        if self.bytes > limit && new_bytes > old_bytes {
+            return Err(Error::LogicalPartitionFull { limit_gib: limit >> 30 });
+        }
+        self.n_items += u64::from(is_create);
+        if let Some(id) = self.slots[slot].id().map(str::to_owned) {
+            self.by_id.insert(id, None);
+        }
+        self.by_id.insert(new.id.clone(), Some(slot));
+        self.slots[slot].image = Image::Written(Arc::clone(new));
+        Ok(())
+    }
+
+    fn remove(&mut self, slot: usize, kind: VersionKind) -> Result<()> {
+        self.release(slot)?;
+        self.keep_version(slot, kind, None);
+        self.bytes = self.bytes.saturating_sub(self.slots[slot].text().len() as u64);
+        self.n_items = self.n_items.saturating_sub(1);
+        if let Some(id) = self.slots[slot].id().map(str::to_owned) {
+            self.by_id.insert(id, None);
+        }
+        self.slots[slot].image = Image::Absent;
+        Ok(())
+    }
+
+    /// Takes the unique keys of the new version for the slot and gives back those of the old one.
+    fn claim(&mut self, slot: usize, new: &Arc<New>) -> Result<()> {
+        if new.uniques.is_empty() {
+            return Ok(());
+        }
+        for key in &new.uniques {
+            if self.holder(key)?.is_some_and(|holder| holder != slot) {
+                return Err(Error::UniqueKeyTaken);
+            }
+        }
+        self.release(slot)?;
+        for key in &new.uniques {
+            self.uniques.insert(key.clone(), Some(slot));
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, slot: usize) -> Result<()> {
+        let claimed = match (&self.slots[slot].image, &self.slots[slot].base) {
+            (Image::Written(new), _) => new.uniques.clone(),
+            (Image::Stored, Some(base)) => {
+                let claimed = stored_claims(self.ground, &base.record)?;
+                self.released.extend(claimed.iter().map(|key| (key.clone(), slot)));
+                claimed
+            }
+            (Image::Absent | Image::Stored, _) => return Ok(()),
+        };
+        self.uniques.extend(claimed.into_iter().map(|key| (key, None)));
+        Ok(())
+    }
+
+    /// The slot whose item holds a unique key. A dead holder is removed and no longer holds it.
+    fn holder(&mut self, key: &Bytes) -> Result<Option<usize>> {
+        if let Some(known) = self.uniques.get(key) {
+            return Ok(*known);
+        }
+        let Some(bytes) = self.view.get(key)? else { return Ok(None) };
+        let number = decode_number(&bytes)?;
+        let slot = self.slot_of(number)?;
+        let holds = match self.death(slot) {
+            Some(death) => {
+                self.remove(slot, kind_of(death))?;
+                None
+            }
+            None => Some(slot),
+        };
+        self.uniques.insert(key.clone(), holds);
+        Ok(holds)
+    }
+
+    fn slot_of(&mut self, number: u64) -> Result<usize> {
+        let is_it = |slot: &Slot| slot.base.as_ref().is_some_and(|base| base.number == number);
+        if let Some(slot) = self.slots.iter().position(is_it) {
+            return Ok(slot);
+        }
+        let record = self.load(number)?;
+        let id = parse_stored(&record)?.id().to_owned();
+        let slot = self.add(Slot::stored(Base { id: id.clone(), number, record }));
+        self.by_id.insert(id, Some(slot));
+        Ok(slot)
+    }
+
+    /// Notes what happens to the slot for the all-versions feed, while the old image is still there.
+    fn keep_version(&mut self, slot: usize, kind: VersionKind, current: Option<&Arc<New>>) {
+        if self.ground.settings.version_retention.is_none() {
+            return;
+        }
+        let from = &self.slots[slot];
+        self.versions.push(VersionDraft {
+            kind,
+            slot,
+            current: current.cloned(),
+            previous: from.image.clone(),
+        });
+    }
+
+    /// The item as a client would read it now, for a patch condition.
+    fn readable(&self, slot: usize) -> Bytes {
+        let slot = &self.slots[slot];
+        match (slot.etag(), &slot.base) {
+            (Some(etag), Some(base)) => {
+                let settings = &self.ground.settings;
+                render(settings, base.number, slot.text(), &etag, base.record.ts, None)
+            }
+            _ => Bytes::copy_from_slice(slot.text()),
+        }
+    }
+}
+
+/// The unique keys that a stored item holds.
+pub(super) fn stored_claims(ground: &Ground, record: &ItemRecord) -> Result<Vec<Bytes>> {
+    if ground.settings.unique_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(unique::claims(ground, &parse_stored(record)?))
+}
+
+fn parse_stored(record: &ItemRecord) -> Result<ItemBody> {
+    ItemBody::parse(record.text()).map_err(|_| Error::Corrupt("a stored item is not an item"))
+}
+
+fn kind_of(death: Death) -> VersionKind {
+    match death {
+        Death::Expired => VersionKind::Expire,
+        Death::Purged => VersionKind::Delete,
+    }
+}

@@ -1,0 +1,90 @@
+//! One item as a transaction knows it: what the store holds, and what it will hold.
+
+use std::sync::Arc;
+
+use model::ETag;
+
+use super::step::{Ground, New};
+use crate::charge::Weight;
+use crate::record::ItemRecord;
+
+/// The item before the transaction.
+#[derive(Debug, Clone)]
+pub(crate) struct Base {
+    pub(crate) id: String,
+    pub(crate) number: u64,
+    pub(crate) record: ItemRecord,
+}
+
+/// The item at this point of the transaction.
+#[derive(Debug, Clone)]
+pub(crate) enum Image {
+    Absent,
+    /// As in the base.
+    Stored,
+    Written(Arc<New>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) base: Option<Base>,
+    pub(crate) image: Image,
+}
+
+impl Slot {
+    pub(crate) fn fresh() -> Slot {
+        Slot { base: None, image: Image::Absent }
+    }
+
+    pub(crate) fn stored(base: Base) -> Slot {
+        Slot { base: Some(base), image: Image::Stored }
+    }
+
+    /// The stored record, if the item is still as stored.
+    pub(crate) fn stored_record(&self) -> Option<&ItemRecord> {
+        match (&self.image, &self.base) {
+            (Image::Stored, Some(base)) => Some(&base.record),
+            _ => None,
+        }
+    }
+
+    /// The text of the item now; empty when absent.
+    pub(crate) fn text(&self) -> &[u8] {
+        match &self.image {
+            Image::Absent => &[],
+            Image::Stored => self.base.as_ref().map_or(&[], |base| base.record.text()),
+            Image::Written(new) => new.record.text(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> Option<&str> {
+        match &self.image {
+            Image::Absent => None,
+            Image::Stored => self.base.as_ref().map(|base| base.id.as_str()),
+            Image::Written(new) => Some(&new.id),
+        }
+    }
+
+    pub(crate) fn weight(&self, ground: &Ground) -> Weight {
+        match &self.image {
+            Image::Absent => ground.weight(0, 0),
+            Image::Stored => self.base.as_ref().map_or(ground.weight(0, 0), |base| {
+                ground.weight(base.record.text().len(), base.record.n_terms as usize)
+            }),
+            Image::Written(new) => new.weight,
+        }
+    }
+
+    /// Says whether a condition header names the item as it is now. What this transaction wrote has no etag that
+    /// a client could know, so only `*` names it.
+    pub(crate) fn is_named_by(&self, header: &str) -> bool {
+        match self.stored_record() {
+            Some(record) => record.etag().matches(header),
+            None => header.trim() == "*",
+        }
+    }
+
+    pub(crate) fn etag(&self) -> Option<ETag> {
+        self.stored_record().map(ItemRecord::etag)
+    }
+}

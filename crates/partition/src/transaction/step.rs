@@ -1,0 +1,131 @@
+//! Steps: calls after everything that can be checked and computed without the store.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{Component, Env, ItemBody, PartitionKey};
+use query::Statement;
+
+use super::unique;
+use crate::charge::Weight;
+use crate::keys::{Keys, Place};
+use crate::record::Fresh;
+use crate::{Error, ItemCall, ItemOp, Logical, Patch, Result, Settings};
+
+/// The logical partition that a transaction works in.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) keys: Keys,
+    pub(crate) place: Place,
+    pub(crate) key: PartitionKey,
+}
+
+/// A version of an item that is to be written.
+#[derive(Debug)]
+pub(crate) struct New {
+    pub(crate) id: String,
+    pub(crate) record: Fresh,
+    pub(crate) ttl: i32,
+    /// Store keys of the unique keys it claims.
+    pub(crate) uniques: Vec<Bytes>,
+    pub(crate) weight: Weight,
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) action: Action,
+    pub(crate) if_match: Option<String>,
+    pub(crate) if_none_match: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Action {
+    Create(Arc<New>),
+    Upsert(Arc<New>),
+    Replace {
+        id: String,
+        new: Arc<New>,
+    },
+    Patch {
+        id: String,
+        patch: Patch,
+        condition: Option<Box<Statement>>,
+    },
+    Delete {
+        id: String,
+    },
+    Read {
+        id: String,
+    },
+    /// Removes the item if it is still this one and still dead; otherwise does nothing.
+    Reap {
+        id: String,
+        number: u64,
+    },
+}
+
+impl Ground {
+    pub(crate) fn new(settings: Arc<Settings>, keys: Keys, at: &Logical) -> Ground {
+        let place = Place::new(at, &settings.definition);
+        Ground { place, key: at.key.clone(), settings, keys }
+    }
+
+    /// Makes the new version that `body` asks for.
+    ///
+    /// Fails with `PartitionKeyMismatch` when the body belongs to another logical partition.
+    pub(crate) fn new_version(&self, body: &ItemBody) -> Result<New> {
+        let key = body.partition_key(&self.settings.definition)?;
+        if key != self.key && !is_none_key(&self.key, &key) {
+            return Err(Error::PartitionKeyMismatch);
+        }
+        let text = body.text();
+        Ok(New {
+            id: body.id().to_owned(),
+            record: Fresh::new(&self.place, body.ttl(), body.n_terms(), text)?,
+            ttl: body.ttl().unwrap_or(0),
+            uniques: unique::claims(self, body),
+            weight: self.weight(text.len(), body.n_terms()),
+        })
+    }
+
+    pub(crate) fn weight(&self, bytes: usize, n_terms: usize) -> Weight {
+        Weight { bytes, n_terms: if self.settings.is_indexed { n_terms } else { 0 } }
+    }
+
+    pub(crate) fn step(&self, call: ItemCall, env: &Env) -> Result<Step> {
+        let action = match call.op {
+            ItemOp::Create(body) => Action::Create(self.new_version(&body)?.into()),
+            ItemOp::Upsert(body) => Action::Upsert(self.new_version(&body)?.into()),
+            ItemOp::Replace { id, body } => {
+                Action::Replace { id, new: self.new_version(&body)?.into() }
+            }
+            ItemOp::Patch { id, patch } => {
+                patch.check_paths(&self.settings.definition)?;
+                let condition = patch.condition().map(|condition| condition.prepare(env));
+                Action::Patch { id, condition: condition.transpose()?.map(Box::new), patch }
+            }
+            ItemOp::Delete { id } => Action::Delete { id },
+            ItemOp::Read { id } => Action::Read { id },
+        };
+        Ok(Step { action, if_match: call.if_match, if_none_match: call.if_none_match })
+    }
+}
+
+impl Step {
+    pub(crate) fn reap(id: String, number: u64) -> Step {
+        Step { action: Action::Reap { id, number }, if_match: None, if_none_match: None }
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self.action, Action::Read { .. })
+    }
+}
+
+/// Containers from before partition keys: the header says `[]` and the item has no key.
+fn is_none_key(asked: &PartitionKey, found: &PartitionKey) -> bool {
+    let is_undefined = |key: &PartitionKey| {
+        key.components().iter().all(|component| matches!(component, Component::Undefined))
+    };
+    asked.components().is_empty() && is_undefined(found)
+}
