@@ -2,13 +2,20 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{Env, Value};
 
 use crate::error::{Error, Result};
 
 /// Limit: rows visited for one item, so that a cross product of long arrays ends.
-const STEPS_PER_ITEM_MAX: u64 = 20_000_000;
+const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
+
+/// Limit: how long after the deadline of a page one item may still be computed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Rows between two looks at the clock; a power of two.
+const STEPS_PER_LOOK: u64 = 4096;
 
 /// Limit: bytes of values that expressions build for one item.
 pub(crate) const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -81,13 +88,20 @@ pub(crate) struct Context {
 #[derive(Debug)]
 pub(crate) struct Run<'c> {
     pub(crate) context: &'c Context,
+    deadline: Option<Duration>,
     n_steps: Cell<u64>,
     built_bytes: Cell<usize>,
 }
 
 impl<'c> Run<'c> {
+    /// Starts without a time limit.
     pub(crate) fn new(context: &'c Context) -> Run<'c> {
-        Run { context, n_steps: Cell::new(0), built_bytes: Cell::new(0) }
+        Run::until(context, None)
+    }
+
+    /// Starts with the deadline of a page: an item that takes much longer is given up.
+    pub(crate) fn until(context: &'c Context, deadline: Option<Duration>) -> Run<'c> {
+        Run { context, deadline, n_steps: Cell::new(0), built_bytes: Cell::new(0) }
     }
 
     /// Starts the budgets again, for the next item.
@@ -103,6 +117,11 @@ impl<'c> Run<'c> {
         if n_steps > STEPS_PER_ITEM_MAX {
             let limit = usize::try_from(STEPS_PER_ITEM_MAX).unwrap_or(usize::MAX);
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });
+        }
+        if n_steps % STEPS_PER_LOOK == 0
+            && self.deadline.is_some_and(|deadline| self.context.env.monotonic() > deadline + GRACE)
+        {
+            return Err(Error::Timeout);
         }
         Ok(())
     }

@@ -121,6 +121,9 @@ pub enum Error {
         /// The bound.
         limit: usize,
     },
+    /// One item took longer than the page may take.
+    #[error("the query took too long for one item")]
+    Timeout,
     /// The item source failed; the text is for the log.
     #[error("item source failed: {message}")]
     Source {
@@ -152,6 +155,7 @@ impl Error {
             | Error::Continuation
             | Error::ResumeFilter(_)
             | Error::Limit { .. }
+            | Error::Timeout
             | Error::Source { .. } => self.to_string(),
         }
     }
@@ -167,6 +171,7 @@ impl Error {
             | Error::Continuation
             | Error::ResumeFilter(_)
             | Error::Limit { .. }
+            | Error::Timeout
             | Error::Source { .. } => &[],
         }
     }
@@ -183,6 +188,7 @@ impl Failure for Error {
             | Error::Continuation
             | Error::ResumeFilter(_)
             | Error::Limit { .. } => Status::BAD_REQUEST,
+            Error::Timeout => Status::REQUEST_TIMEOUT,
             Error::Source { status, .. } => *status,
         }
     }

@@ -282,7 +282,7 @@ fn the_deepest_texts_run_on_a_small_stack() {
         ("(c.a + ", "1", ")", 1),
         ("(SELECT VALUE ", "c.a", ")", 8),
         ("ARRAY(SELECT VALUE ", "c.a", " FROM c)", 8),
-        ("EXISTS(SELECT 1 FROM t IN c.c WHERE ", "c.a", ")", 8),
+        ("EXISTS(SELECT 1 FROM c WHERE ", "c.a", ")", 8),
     ];
     for (open, core, close, divisor) in texts {
         let mut n_runs = 0;

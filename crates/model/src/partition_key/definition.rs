@@ -84,11 +84,7 @@ impl PartitionKeyDefinition {
         let version = match (definition.get("version"), kind) {
             (None | Some(Value::Null), PartitionKeyKind::MultiHash) => 2,
             (None | Some(Value::Null), _) => 1,
-            (Some(version), _) => match version.as_i64() {
-                Some(1) => 1,
-                Some(2) => 2,
-                Some(_) | None => return Err(wrong("version", "1 or 2")),
-            },
+            (Some(version), _) => parse_version(version).ok_or(wrong("version", "1 or 2"))?,
         };
         let system_key = definition.get("systemKey").and_then(Value::as_bool).unwrap_or(false);
         PartitionKeyDefinition::from_parts(texts, kind, version, system_key)
@@ -242,4 +238,32 @@ impl PartitionKeyDefinition {
 
 fn shorten(text: &str) -> String {
     text.chars().take(64).collect()
+}
+
+/// Wire: most SDKs send the number; the Java SDK sends the name of its constant, `"V2"`.
+fn parse_version(version: &Value) -> Option<u8> {
+    match (version.as_i64(), version.as_str()) {
+        (Some(1), _) | (_, Some("V1")) => Some(1),
+        (Some(2), _) | (_, Some("V2")) => Some(2),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn the_version_is_a_number_or_the_name_that_java_sends() {
+        let table =
+            [("1", Some(1)), ("2", Some(2)), ("\"V1\"", Some(1)), ("\"V2\"", Some(2)), ("3", None)];
+        for (text, expected) in table {
+            let definition = format!(r#"{{"paths":["/pk"],"version":{text}}}"#);
+            let value = json::parse(definition.as_bytes()).unwrap();
+            let version =
+                PartitionKeyDefinition::from_value(&value).ok().map(|found| found.version);
+            assert_eq!(version, expected, "{text}");
+        }
+    }
 }

@@ -55,7 +55,7 @@ impl Head {
     }
 
     pub(crate) fn encode(&self) -> Bytes {
-        let mut bytes = Vec::with_capacity(71);
+        let mut bytes = Vec::with_capacity(63);
         bytes.push(FORMAT);
         bytes.extend_from_slice(&self.epoch.to_be_bytes());
         bytes.extend_from_slice(&self.lsn.0.to_be_bytes());

@@ -72,3 +72,28 @@ async fn a_query_source_is_one_consistent_look() {
     assert_eq!(narrow.scan(None).count(), 3);
     assert_eq!(world.feed(Lsn(0)).len(), 10);
 }
+
+#[tokio::test]
+async fn a_narrow_scope_in_a_large_partition_gives_positions_instead_of_a_long_walk() {
+    let world = World::new();
+    for start in (0..20_200).step_by(100) {
+        let ops = (start..start + 100).map(|n| create(&format!(r#"{{"id":"{n}","pk":1}}"#)));
+        world.batch("[1]", ops.collect()).await.unwrap();
+    }
+    world.create(r#"{"id":"far","pk":2}"#).await.unwrap();
+    let narrow = Scope::Epks(EpkRange::point(world.at("[2]").epk));
+    let first = world.partition.page(&narrow, None, limits(10)).unwrap();
+    assert_eq!((first.items.len(), first.next.is_some()), (0, true));
+    let second = world.partition.page(&narrow, first.next, limits(10)).unwrap();
+    assert_eq!((second.items.len(), second.next), (1, None));
+    let first = world.partition.changes(&narrow, Lsn(0), None, limits(10)).unwrap();
+    assert_eq!((first.items.len(), first.has_more), (0, true));
+    let second = world.partition.changes(&narrow, first.lsn, None, limits(10)).unwrap();
+    assert_eq!((second.items.len(), second.has_more), (1, false));
+    let logical = world.partition.page(&Scope::Logical(world.at("[2]")), None, limits(1)).unwrap();
+    assert_eq!(
+        (logical.items.len(), logical.next),
+        (1, None),
+        "a logical partition is found at once"
+    );
+}

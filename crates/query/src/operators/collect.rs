@@ -97,7 +97,7 @@ fn all_rows(
     source: &dyn ItemSource,
     metrics: &mut Metrics,
 ) -> Result<Vec<Value>> {
-    let run = Run::new(context);
+    let run = Run::until(context, deadline);
     let mut collected = Collected { entries: Vec::new(), bytes: 0 };
     match &query.grouping {
         None => each_base(query, context, source, metrics, &run, &mut |frame| {

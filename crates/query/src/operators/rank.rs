@@ -52,7 +52,7 @@ fn ranked_rows(
     source: &dyn ItemSource,
     metrics: &mut Metrics,
 ) -> Result<Vec<Value>> {
-    let run = Run::new(context);
+    let run = Run::until(context, deadline);
     let mut rows = Vec::new();
     let mut inputs: Vec<Vec<Input>> = Vec::new();
     let mut bytes = 0_usize;

@@ -51,7 +51,7 @@ pub(super) fn page(
         dropped: false,
     };
     let mut builder = PageBuilder::new(context, request);
-    let run = Run::new(context);
+    let run = Run::until(context, request.deadline);
     let mut visit = |value: &Value, number: u64| -> Result<()> {
         run.next_item();
         let frame = Frame::root(ITEM_LEVEL, value);

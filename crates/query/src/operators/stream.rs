@@ -38,7 +38,7 @@ pub(super) fn page(
         seen_bytes: 0,
         builder: PageBuilder::new(context, request),
     };
-    let run = Run::new(context);
+    let run = Run::until(context, request.deadline);
     let next = match query.base {
         Base::Nothing => stream.without_items(&run)?,
         Base::Item | Base::Rows(..) => stream.items(source, &run)?,

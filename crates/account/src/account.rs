@@ -1,0 +1,192 @@
+//! The door of the crate: one account over one store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Env, Failure};
+use store::Store;
+
+use crate::catalog::Catalog;
+use crate::catalog::permissions;
+use crate::error::Result;
+use crate::grant::Grant;
+use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
+use crate::operation::{Call, Consistency, Operation, Options, Principal, ResourceKind};
+use crate::outcome::{Failed, Outcome};
+use crate::{items, jobs, ranges, resources};
+
+/// Settings of a whole account.
+#[derive(Debug, Clone)]
+pub struct AccountOptions {
+    /// Physical partitions that a new container gets at least.
+    pub min_partitions: u32,
+    pub default_consistency: Consistency,
+    /// How long all-versions-and-deletes entries are kept in containers without a policy of their own;
+    /// `None` leaves that feed off for them.
+    pub version_retention: Option<Duration>,
+}
+
+impl Default for AccountOptions {
+    fn default() -> AccountOptions {
+        AccountOptions {
+            min_partitions: 1,
+            default_consistency: Consistency::Session,
+            version_retention: None,
+        }
+    }
+}
+
+/// One account over one store.
+#[derive(Debug)]
+pub struct Account {
+    inner: Inner,
+}
+
+/// What the operations of the account share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) catalog: Arc<Catalog>,
+    metrics: Metrics,
+}
+
+impl Inner {
+    pub(crate) fn env(&self) -> &Env {
+        &self.catalog.env
+    }
+
+    pub(crate) fn options(&self) -> &AccountOptions {
+        &self.catalog.options
+    }
+}
+
+/// Who asks, and with which settings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) principal: &'a Principal,
+    pub(crate) options: &'a Options,
+}
+
+impl Account {
+    /// Opens the account that `store` holds, or makes an empty one.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        options: AccountOptions,
+        env: Env,
+    ) -> Result<Arc<Account>> {
+        let catalog = Arc::new(Catalog::open(store, options, env).await?);
+        Ok(Arc::new(Account { inner: Inner { catalog, metrics: Metrics::default() } }))
+    }
+
+    /// Answers one call.
+    pub async fn execute(&self, call: Call) -> Result<Outcome, Failed> {
+        let Call { principal, operation, options } = call;
+        let request = Request { principal: &principal, options: &options };
+        let index = metrics::index(&operation);
+        let answer = self.dispatch(request, operation).await;
+        match &answer {
+            Ok(outcome) => self.inner.metrics.count(index, outcome.status, outcome.facts.charge),
+            Err(failed) => {
+                self.inner.metrics.count(index, failed.error.status(), failed.facts.charge);
+            }
+        }
+        answer
+    }
+
+    async fn dispatch(
+        &self,
+        request: Request<'_>,
+        operation: Operation,
+    ) -> Result<Outcome, Failed> {
+        let inner = &self.inner;
+        match operation {
+            Operation::Create { owner, kind, body, is_upsert } => {
+                Ok(resources::create(inner, request, &owner, kind, &body, is_upsert).await?)
+            }
+            Operation::Read { link } => Ok(resources::read(inner, request, &link)?),
+            Operation::Replace { link, body } => {
+                Ok(resources::replace(inner, request, &link, &body).await?)
+            }
+            Operation::Delete { link } => Ok(resources::delete(inner, request, &link).await?),
+            Operation::List { owner, kind } => Ok(resources::list(inner, request, &owner, kind)?),
+            Operation::QueryResources { owner, kind, query } => {
+                Ok(resources::query(inner, request, &owner, kind, &query)?)
+            }
+            Operation::Ranges { container, since, is_incremental } => {
+                let since = since.as_deref();
+                Ok(ranges::feed(inner, request, &container, since, is_incremental)?)
+            }
+            Operation::Item(operation) => items::execute(inner, request, operation).await,
+        }
+    }
+
+    /// Verifies the seal and lifetime of a resource token (`type=resource&ver=1.0&sig=…`, percent-decoded,
+    /// with or without that prefix) and returns what it grants.
+    pub fn open_token(&self, token: &str) -> Result<Grant> {
+        let catalog = &self.inner.catalog;
+        let sealer = catalog.sealer();
+        permissions::open(&sealer, &catalog.env, &catalog.tables(), token)
+    }
+
+    /// The default consistency, as the account document shows it.
+    pub fn default_consistency(&self) -> Consistency {
+        self.inner.options().default_consistency
+    }
+
+    /// Drops every database. Tokens and continuations of before are void.
+    pub async fn reset(&self) -> Result<()> {
+        let reset = self.inner.catalog.change(|draft| {
+            let databases: Vec<_> = draft.tables.children_of_kind(ResourceKind::Database);
+            for database in databases {
+                draft.delete(&database);
+            }
+            draft.new_secret();
+            Ok(())
+        });
+        reset.await
+    }
+
+    pub fn metrics(&self) -> AccountMetrics {
+        let catalog = &self.inner.catalog;
+        let n_partitions_to_reclaim = catalog.garbage().len();
+        let tables = catalog.tables();
+        let ranges = tables.containers().flat_map(|container| {
+            container.ranges.iter().map(|range| {
+                let statistics = range.partition.statistics();
+                let [database, name] = container.names();
+                RangeMetrics {
+                    database,
+                    container: name,
+                    range: range.id(),
+                    n_items: statistics.n_items,
+                    bytes: statistics.bytes,
+                    lsn: statistics.lsn.0,
+                }
+            })
+        });
+        AccountMetrics {
+            operations: self.inner.metrics.operations(),
+            charges: self.inner.metrics.charges(),
+            n_databases: tables.n_records(ResourceKind::Database),
+            n_containers: tables.n_records(ResourceKind::Container),
+            ranges: ranges.collect(),
+            n_partitions_to_reclaim,
+            store: catalog.store.statistics(),
+        }
+    }
+
+    /// Runs TTL expiry, version trimming and the reclaim of deleted containers until `shutdown` resolves.
+    pub async fn run_jobs(self: Arc<Self>, shutdown: impl Future<Output = ()> + Send) {
+        jobs::run(&self.inner, shutdown).await;
+    }
+
+    /// Runs every background job once to its end; for tests and for an orderly stop.
+    pub async fn run_jobs_once(&self) -> Result<()> {
+        jobs::run_once(&self.inner).await
+    }
+
+    /// Orderly stop: everything acknowledged is on disk when this returns.
+    #[expect(clippy::unused_async, reason = "a remote store will have to wait here")]
+    pub async fn close(&self) -> Result<()> {
+        Ok(self.inner.catalog.store.close()?)
+    }
+}

@@ -1,0 +1,170 @@
+//! The properties of a container: checked, completed with the service's defaults, stored and returned in
+//! its shape (protocol.md §14).
+
+mod composite;
+mod computed;
+mod encryption;
+mod full_text;
+pub(crate) mod index_path;
+mod indexing_policy;
+mod replace;
+mod settings;
+mod spatial;
+mod unique_keys;
+mod vectors;
+
+use std::time::Duration;
+
+use model::{Object, PartitionKeyDefinition, PropertyPath, Value};
+use query::{ComputedProperty, OrderPolicy, VectorEmbedding};
+
+pub(crate) use encryption::ALGORITHM as ENCRYPTION_ALGORITHM;
+pub(crate) use replace::check as check_replace;
+
+use crate::body;
+use crate::error::{Error, Result};
+use crate::policy_error::PolicyError;
+
+/// Wire: properties of the service that this server does not have. They must not be ignored.
+const NOT_SUPPORTED: [&str; 7] = [
+    "materializedViewDefinition",
+    "materializedViews",
+    "globalSecondaryIndexDefinition",
+    "createMode",
+    "restoreParameters",
+    "schemaPolicy",
+    "dataMaskingPolicy",
+];
+
+/// Limit: partition key paths, partitioning.md §2.1.
+const KEY_PATHS_MAX: usize = 3;
+
+/// The API version from which hierarchical keys exist.
+const MULTI_HASH_SINCE: &str = "2020-07-15";
+
+/// Completes a create or replace body; `id` and system properties are not part of the result.
+pub(crate) fn complete(container: &Object, api_version: Option<&str>) -> Result<Object> {
+    for property in NOT_SUPPORTED {
+        if body::present(container, property).is_some() {
+            return Err(PolicyError::NotSupported { property }.into());
+        }
+    }
+    let definition = partition_key(container, api_version)?;
+    let geospatial = settings::geospatial(container)?;
+    let embeddings = match body::optional_object(container, "vectorEmbeddingPolicy")? {
+        Some(policy) => vectors::complete(policy)?,
+        None => None,
+    };
+    let full_text = match body::optional_object(container, "fullTextPolicy")? {
+        Some(policy) => Some(full_text::complete(policy)?),
+        None => None,
+    };
+    let around = indexing_policy::Surroundings {
+        is_geometry: geospatial == "Geometry",
+        embeddings: embeddings.as_ref(),
+        full_text: full_text.as_ref(),
+    };
+    let policy = body::optional_object(container, "indexingPolicy")?;
+    let mut completed = body::object([
+        ("indexingPolicy", Value::Object(indexing_policy::complete(policy, around)?)),
+        ("partitionKey", definition.to_value()),
+    ]);
+    for property in ["defaultTtl", "analyticalStorageTtl"] {
+        if let Some(seconds) = settings::ttl(container, property)? {
+            completed.insert(property, i64::from(seconds));
+        }
+    }
+    if let Some(policy) = body::optional_object(container, "uniqueKeyPolicy")? {
+        completed.insert("uniqueKeyPolicy", Value::Object(unique_keys::complete(policy)?));
+    }
+    completed
+        .insert("conflictResolutionPolicy", Value::Object(settings::conflict_policy(container)?));
+    completed
+        .insert("geospatialConfig", Value::Object(body::object([("type", geospatial.into())])));
+    complete_optional(container, &definition, &mut completed)?;
+    for (name, policy) in [("vectorEmbeddingPolicy", embeddings), ("fullTextPolicy", full_text)] {
+        if let Some(policy) = policy {
+            completed.insert(name, Value::Object(policy));
+        }
+    }
+    Ok(completed)
+}
+
+fn complete_optional(
+    container: &Object,
+    definition: &PartitionKeyDefinition,
+    completed: &mut Object,
+) -> Result<()> {
+    let computed = computed::complete(container)?;
+    if !computed.is_empty() {
+        completed.insert("computedProperties", Value::Array(computed));
+    }
+    if let Some(minutes) = settings::retention_minutes(container)? {
+        completed.insert("changeFeedPolicy", settings::change_feed_value(minutes));
+    }
+    if let Some(policy) = body::optional_object(container, "clientEncryptionPolicy")? {
+        let policy = encryption::complete(policy, definition)?;
+        completed.insert("clientEncryptionPolicy", Value::Object(policy));
+    }
+    Ok(())
+}
+
+fn partition_key(container: &Object, api_version: Option<&str>) -> Result<PartitionKeyDefinition> {
+    let value = body::present(container, "partitionKey")
+        .ok_or(Error::PropertyMissing { property: "partitionKey" })?;
+    let n_paths = value.get("paths").and_then(Value::as_array).map_or(0, <[Value]>::len);
+    if n_paths > KEY_PATHS_MAX {
+        return Err(PolicyError::TooManyKeyPaths { count: n_paths, max: KEY_PATHS_MAX }.into());
+    }
+    let is_multi_hash = value
+        .get("kind")
+        .and_then(Value::as_str)
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("MultiHash"));
+    // Versions are dates: their text order is their time order.
+    if is_multi_hash && api_version.is_some_and(|version| version < MULTI_HASH_SINCE) {
+        return Err(PolicyError::MultiHashTooOld.into());
+    }
+    PartitionKeyDefinition::from_value(value)
+        .map_err(|error| PolicyError::PartitionKeyInvalid { reason: error.to_string() }.into())
+}
+
+/// What the account and its partitions use of a completed body.
+#[derive(Debug, Clone)]
+pub(crate) struct Properties {
+    pub(crate) definition: PartitionKeyDefinition,
+    pub(crate) unique_keys: Vec<Vec<PropertyPath>>,
+    pub(crate) default_ttl: Option<i32>,
+    /// From the container's own change-feed policy.
+    pub(crate) version_retention: Option<Duration>,
+    pub(crate) is_indexed: bool,
+    pub(crate) is_geometry: bool,
+    pub(crate) computed: Vec<ComputedProperty>,
+    pub(crate) embeddings: Vec<VectorEmbedding>,
+    pub(crate) order_policy: OrderPolicy,
+}
+
+impl Properties {
+    /// Reads a body that [`complete`] made.
+    pub(crate) fn of(completed: &Object) -> Result<Properties> {
+        let key = completed.get("partitionKey").unwrap_or(&Value::Null);
+        let definition = PartitionKeyDefinition::from_value(key)
+            .map_err(|error| Error::CatalogCorrupt(error.to_string()))?;
+        let minutes = settings::retention_minutes(completed)?.unwrap_or(0);
+        let policy = completed.get("indexingPolicy").unwrap_or(&Value::Null);
+        let mode = policy.get("indexingMode").and_then(Value::as_str);
+        Ok(Properties {
+            definition,
+            unique_keys: unique_keys::keys(body::optional_object(completed, "uniqueKeyPolicy")?),
+            default_ttl: settings::ttl(completed, "defaultTtl")?,
+            version_retention: u64::try_from(minutes)
+                .ok()
+                .filter(|minutes| *minutes > 0)
+                .map(|minutes| Duration::from_secs(minutes * 60)),
+            is_indexed: mode != Some("none"),
+            is_geometry: settings::geospatial(completed)? == "Geometry",
+            computed: computed::properties(completed)?,
+            embeddings: vectors::embeddings(completed),
+            order_policy: OrderPolicy::from_policy(policy),
+        })
+    }
+}

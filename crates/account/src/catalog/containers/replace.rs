@@ -1,0 +1,34 @@
+//! What a replace of a container may change (protocol.md §14.2).
+
+use model::{Object, Value};
+
+use super::vectors;
+use crate::error::Result;
+use crate::policy_error::PolicyError;
+
+/// Compares completed bodies: the one in the catalog and the one that shall take its place.
+pub(crate) fn check(old: &Object, new: &Object) -> Result<()> {
+    if old.get("partitionKey") != new.get("partitionKey") {
+        return Err(PolicyError::PartitionKeyChanged.into());
+    }
+    if unique_keys(old) != unique_keys(new) {
+        return Err(PolicyError::UniqueKeysChanged.into());
+    }
+    for property in ["conflictResolutionPolicy", "geospatialConfig", "clientEncryptionPolicy"] {
+        if old.get(property) != new.get(property) {
+            return Err(PolicyError::Changed { property }.into());
+        }
+    }
+    let embeddings =
+        |body: &Object| body.get("vectorEmbeddingPolicy").and_then(Value::as_object).cloned();
+    if !vectors::is_extension(embeddings(old).as_ref(), embeddings(new).as_ref()) {
+        return Err(PolicyError::VectorEmbeddingChanged.into());
+    }
+    Ok(())
+}
+
+/// No policy and an empty one are the same.
+fn unique_keys(body: &Object) -> Vec<Value> {
+    let keys = body.get("uniqueKeyPolicy").and_then(|policy| policy.get("uniqueKeys"));
+    keys.and_then(Value::as_array).map(<[Value]>::to_vec).unwrap_or_default()
+}

@@ -1,0 +1,249 @@
+//! Offers: the throughput of a database or a container as a resource of its own.
+//!
+//! Wire: protocol.md §12. An offer is made and deleted with its target, read by rid, and replaced.
+
+use model::{Object, Value};
+
+use super::link::self_link;
+use super::record::{Record, number_value, read_number};
+use super::tables::Tables;
+use super::{Draft, containers};
+use crate::body;
+use crate::error::{Error, Result};
+use crate::operation::{OfferMigration, ResourceKind};
+use crate::throughput::{Throughput, ThroughputError, Usage, check_manual, migrated_to_autoscale};
+
+/// What an offer record holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Number of the database or container.
+    pub(crate) target: u64,
+    pub(crate) throughput: Throughput,
+    /// The highest throughput ever provisioned: it bounds how low one may go.
+    pub(crate) max_ever: u64,
+}
+
+impl Offer {
+    pub(crate) fn new(target: u64, throughput: Throughput) -> Offer {
+        Offer { target, max_ever: throughput.max(), throughput }
+    }
+
+    /// `None` if the record is no offer.
+    pub(crate) fn of(record: &Record) -> Option<Offer> {
+        if record.kind != ResourceKind::Offer {
+            return None;
+        }
+        Some(Offer {
+            target: record.state.get("target").and_then(read_number)?,
+            throughput: Throughput::from_state(record.state.get("throughput")?)?,
+            max_ever: record.state.get("maxEver").and_then(read_number)?,
+        })
+    }
+
+    pub(crate) fn to_state(&self) -> Object {
+        body::object([
+            ("target", number_value(self.target)),
+            ("throughput", self.throughput.to_state()),
+            ("maxEver", number_value(self.max_ever)),
+        ])
+    }
+
+    fn with(&self, throughput: Throughput) -> Offer {
+        let max_ever = self.max_ever.max(throughput.max());
+        Offer { target: self.target, throughput, max_ever }
+    }
+
+    /// Wire: `content` of the resource.
+    fn content(&self, storage_bytes: u64) -> Value {
+        let current = match &self.throughput {
+            Throughput::Manual(units) => *units,
+            // An idle offer is scaled down to a tenth.
+            Throughput::Autoscale { max, .. } => max / 10,
+        };
+        let parameters = body::object([
+            ("maxThroughputEverProvisioned", number_value(self.max_ever)),
+            ("maxConsumedStorageEverInKB", number_value(storage_bytes >> 10)),
+        ]);
+        let mut content = body::object([
+            ("offerThroughput", number_value(current)),
+            ("offerIsRUPerMinuteThroughputEnabled", false.into()),
+            ("offerMinimumThroughputParameters", Value::Object(parameters)),
+        ]);
+        if let Throughput::Autoscale { max, increment_percent } = &self.throughput {
+            let settings = autoscale_settings(*max, *increment_percent);
+            content.insert("offerAutopilotSettings", Value::Object(settings));
+        }
+        Value::Object(content)
+    }
+}
+
+fn autoscale_settings(max: u64, increment_percent: Option<u64>) -> Object {
+    let mut settings = body::object([
+        ("tier", 0.into()),
+        ("maximumTierThroughput", number_value(max)),
+        ("autoUpgrade", false.into()),
+        ("maxThroughput", number_value(max)),
+    ]);
+    if let Some(percent) = increment_percent {
+        let throughput = body::object([("incrementPercent", number_value(percent))]);
+        let policy = body::object([("throughputPolicy", Value::Object(throughput))]);
+        settings.insert("autoUpgradePolicy", Value::Object(policy));
+    }
+    settings
+}
+
+/// The properties of an offer between `id` and the system ones.
+pub(crate) fn show(tables: &Tables, record: &Record) -> Object {
+    let Some(offer) = Offer::of(record) else { return Object::new() };
+    let target = tables.get(offer.target);
+    let link = target.map(|target| self_link(&tables.chain(target))).unwrap_or_default();
+    let rid = target.map(|target| target.rid.to_string()).unwrap_or_default();
+    body::object([
+        ("offerVersion", "V2".into()),
+        ("offerType", "Invalid".into()),
+        ("resource", link.into()),
+        ("offerResourceId", rid.into()),
+        ("content", offer.content(usage(tables, &offer).storage_bytes)),
+    ])
+}
+
+/// The lowest throughput that may be set now.
+pub(crate) fn min_throughput(tables: &Tables, record: &Record) -> Option<u64> {
+    let offer = Offer::of(record)?;
+    let usage = usage(tables, &offer);
+    Some(match offer.throughput {
+        Throughput::Manual(_) => usage.manual_min(),
+        Throughput::Autoscale { .. } => usage.autoscale_min(),
+    })
+}
+
+fn usage(tables: &Tables, offer: &Offer) -> Usage {
+    let bytes_of = |number| tables.container(number).map_or(0, |container| container.n_bytes());
+    let Some(target) = tables.get(offer.target) else { return Usage::default() };
+    if target.kind != ResourceKind::Database {
+        return Usage {
+            max_ever: offer.max_ever,
+            storage_bytes: bytes_of(target.number),
+            n_sharing: 0,
+        };
+    }
+    let sharing: Vec<u64> = sharing(tables, target.number).collect();
+    Usage {
+        max_ever: offer.max_ever,
+        storage_bytes: sharing.iter().map(|number| bytes_of(*number)).sum(),
+        n_sharing: sharing.len(),
+    }
+}
+
+/// Containers of a database without throughput of their own.
+pub(crate) fn sharing(tables: &Tables, database: u64) -> impl Iterator<Item = u64> {
+    let containers = tables.children(database, ResourceKind::Container, 0);
+    containers.map(|record| record.number).filter(|number| tables.offer_of(*number).is_none())
+}
+
+/// Puts the offer that a replace asks for.
+pub(crate) fn replace(
+    draft: &mut Draft<'_>,
+    record: &Record,
+    wanted: &Object,
+    migration: Option<OfferMigration>,
+) -> Result<std::sync::Arc<Record>> {
+    let offer = Offer::of(record).ok_or(Error::NotFound)?;
+    check_unchanged(draft.tables, record, wanted)?;
+    let usage = usage(draft.tables, &offer);
+    let throughput = match migration {
+        Some(migration) => migrate(&offer, wanted, migration)?,
+        None => rescale(&offer, wanted, usage)?,
+    };
+    let state = offer.with(throughput).to_state();
+    Ok(draft.update(record, |record| record.state = state))
+}
+
+fn check_unchanged(tables: &Tables, record: &Record, wanted: &Object) -> Result<()> {
+    let shown = show(tables, record);
+    for name in ["resource", "offerResourceId"] {
+        if let Some(value) = body::present(wanted, name)
+            && shown.get(name) != Some(value)
+        {
+            return Err(ThroughputError::OfferProperty(name).into());
+        }
+    }
+    for name in ["id", "_rid"] {
+        if let Some(text) = body::optional_text(wanted, name)?
+            && text != record.id
+        {
+            return Err(ThroughputError::OfferProperty(name).into());
+        }
+    }
+    Ok(())
+}
+
+fn rescale(offer: &Offer, wanted: &Object, usage: Usage) -> Result<Throughput> {
+    let content = body::optional_object(wanted, "content")?
+        .ok_or(Error::PropertyMissing { property: "content" })?;
+    let settings = body::optional_object(content, "offerAutopilotSettings")?;
+    match (&offer.throughput, settings) {
+        (Throughput::Autoscale { .. }, Some(settings)) => {
+            Throughput::autoscale(settings, usage.autoscale_min())
+        }
+        (Throughput::Manual(_), None) => {
+            let units = body::optional_int(content, "offerThroughput")?
+                .ok_or(Error::PropertyMissing { property: "offerThroughput" })?;
+            Ok(Throughput::Manual(check_manual(units, usage.manual_min())?))
+        }
+        (Throughput::Autoscale { .. }, None) | (Throughput::Manual(_), Some(_)) => {
+            Err(ThroughputError::KindChanged.into())
+        }
+    }
+}
+
+fn migrate(offer: &Offer, wanted: &Object, migration: OfferMigration) -> Result<Throughput> {
+    let content = body::optional_object(wanted, "content")?;
+    let has_autoscale =
+        content.is_some_and(|content| body::present(content, "offerAutopilotSettings").is_some());
+    match (&offer.throughput, migration) {
+        (Throughput::Manual(_), OfferMigration::ToAutoscale) if has_autoscale => {
+            Err(ThroughputError::MigrationContent("it must not have offerAutopilotSettings").into())
+        }
+        (Throughput::Manual(units), OfferMigration::ToAutoscale) => Ok(Throughput::Autoscale {
+            max: migrated_to_autoscale((*units).max(offer.max_ever / 10)),
+            increment_percent: None,
+        }),
+        (Throughput::Autoscale { max, .. }, OfferMigration::ToManual) => {
+            Ok(Throughput::Manual(*max))
+        }
+        (Throughput::Manual(_), OfferMigration::ToManual)
+        | (Throughput::Autoscale { .. }, OfferMigration::ToAutoscale) => {
+            Err(ThroughputError::MigrationPointless.into())
+        }
+    }
+}
+
+/// Throughput and ranges of a new container.
+pub(crate) fn plan_container(
+    draft: &Draft<'_>,
+    database: &Record,
+    own: Option<Throughput>,
+    properties: &containers::Properties,
+) -> Result<(Option<Throughput>, u32)> {
+    let shared = draft.tables.offer_of(database.number).and_then(|record| Offer::of(record));
+    let (own, n_ranges) = match (own, shared) {
+        (Some(own), _) => {
+            let n_ranges = own.n_ranges();
+            (Some(own), n_ranges)
+        }
+        (None, Some(shared)) => {
+            let n_sharing = sharing(draft.tables, database.number).count();
+            if n_sharing >= crate::throughput::SHARED_CONTAINERS_MAX {
+                return Err(Error::SharedDatabaseFull(crate::throughput::SHARED_CONTAINERS_MAX));
+            }
+            (None, shared.throughput.n_ranges_shared())
+        }
+        // Wire: without any header the service provisions 400 RU/s.
+        (None, None) => (Some(Throughput::Manual(crate::throughput::MANUAL_MIN)), 1),
+    };
+    // A system key holds everything in one logical partition: more ranges would stay empty.
+    let is_single = properties.definition.system_key;
+    let min = if is_single { 1 } else { draft.options.min_partitions };
+    Ok((own, n_ranges.max(min).clamp(1, crate::throughput::RANGES_MAX)))
+}

@@ -1,0 +1,35 @@
+//! Stored procedures, triggers and user-defined functions: kept as they were sent.
+//!
+//! Running them is the business of the script engine; until it exists, execution is refused.
+
+use model::{Object, Value};
+
+use crate::body;
+use crate::error::Result;
+use crate::policy_error::PolicyError;
+
+const TRIGGER_TYPES: [&str; 2] = ["Pre", "Post"];
+const TRIGGER_OPERATIONS: [&str; 6] = ["All", "Create", "Replace", "Delete", "Update", "Upsert"];
+
+pub(crate) fn complete_procedure(script: &Object) -> Result<Object> {
+    let text = body::required_text(script, "body")?;
+    Ok(body::object([("body", text.into())]))
+}
+
+pub(crate) fn complete_trigger(script: &Object) -> Result<Object> {
+    let text = body::required_text(script, "body")?;
+    let kind = one_of(script, "triggerType", &TRIGGER_TYPES)?;
+    let operation = one_of(script, "triggerOperation", &TRIGGER_OPERATIONS)?;
+    Ok(body::object([
+        ("body", text.into()),
+        ("triggerOperation", operation),
+        ("triggerType", kind),
+    ]))
+}
+
+/// Wire: trigger enums are compared without regard to case.
+fn one_of(script: &Object, property: &'static str, known: &[&str]) -> Result<Value> {
+    let text = body::required_text(script, property)?;
+    let unknown = || PolicyError::UnknownValue { property, value: text.to_owned() };
+    Ok(body::spelled(text, known).ok_or_else(unknown)?.into())
+}

@@ -1,0 +1,238 @@
+//! The account's errors. The text of an error is the message that the client gets: the substrings that
+//! SDK test suites look for are part of the protocol.
+
+use model::{Failure, RangeId, Status};
+
+use crate::policy_error::PolicyError;
+use crate::throughput::ThroughputError;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed. Errors of lower crates are wrapped once.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "Entity with the specified id does not exist in the system. Resource Not Found. \
+         Learn more: https://aka.ms/cosmosdb-tsg-not-found"
+    )]
+    NotFound,
+    #[error(
+        "Owner resource does not exist. Resource Not Found. \
+         Learn more: https://aka.ms/cosmosdb-tsg-not-found"
+    )]
+    OwnerNotFound,
+    #[error(
+        "Entity with the specified id already exists in the system. \
+         Resource with specified id or name already exists."
+    )]
+    AlreadyExists,
+    #[error("One of the specified pre-condition is not met")]
+    EtagMismatch,
+    #[error("Request url is invalid: {0}")]
+    LinkInvalid(&'static str),
+    #[error("{operation} is not allowed on this resource")]
+    OperationNotAllowed { operation: &'static str },
+    #[error("{0} is not supported yet")]
+    NotSupported(&'static str),
+    #[error("{0} is not implemented yet")]
+    NotImplemented(&'static str),
+
+    #[error("The request payload is invalid. Ensure to provide a valid request payload.")]
+    BodyMalformed,
+    #[error("Request size is too large: body is {bytes} bytes, limit is {bytes_max}")]
+    BodyTooLarge { bytes: usize, bytes_max: usize },
+    #[error(
+        "The input content is invalid because the required properties - '{property}; ' - are missing"
+    )]
+    PropertyMissing { property: &'static str },
+    #[error(
+        "One of the specified inputs is invalid. One of the input values is invalid: '{property}'"
+    )]
+    PropertyInvalid { property: String },
+    #[error(transparent)]
+    Id(#[from] model::IdError),
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    #[error(transparent)]
+    Throughput(#[from] ThroughputError),
+
+    #[error("PartitionKeyRange with id '{range}' in collection '{container}' doesn't exist.")]
+    RangeGone { range: RangeId, container: String },
+    #[error(
+        "The collection rid in the request does not match the current one: \
+         the container has been recreated under the same name"
+    )]
+    ContainerRidStale,
+    #[error("The read session is not available for the input session token.")]
+    SessionUnavailable,
+    #[error(
+        "ConsistencyLevel {requested} specified in the request is invalid when service is configured \
+         with consistency level {default}. Ensure the request consistency level is not stronger than \
+         the service consistency level."
+    )]
+    ConsistencyTooStrong { requested: &'static str, default: &'static str },
+
+    #[error("PartitionKey value must be supplied for this operation.")]
+    KeyRequired,
+    #[error(
+        "PartitionKey extracted from document doesn't match the one specified in the header. \
+         Partition key provided either doesn't correspond to definition in the collection or doesn't \
+         match partition key field values specified in the document."
+    )]
+    KeyMismatch,
+    #[error("Invalid Continuation Token")]
+    ContinuationInvalid,
+    #[error(
+        "The continuation token limit specified is not large enough. \
+         Please pass in a valid continuation token size limit which must be a positive integer"
+    )]
+    ContinuationTooLong,
+    #[error(
+        "Cross partition query is required but disabled. Please set \
+         x-ms-documentdb-query-enablecrosspartition to true, specify x-ms-documentdb-partitionkey, or \
+         revise your query to avoid this exception."
+    )]
+    CrossPartitionDisabled,
+    #[error(
+        "The provided cross partition query can not be directly served by the gateway. This is a first \
+         chance (internal) exception that all newer clients will know how to handle gracefully. This \
+         exception is traced, but unless you see it bubble up as an exception (which only happens on \
+         older SDK clients), then you can safely ignore this message."
+    )]
+    CrossPartitionUnservable { plan: String },
+    #[error("Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates")]
+    CrossPartitionAggregate,
+
+    #[error("Batch request has no operations.")]
+    BatchEmpty,
+    #[error("Batch request has more operations than what is supported.")]
+    BatchTooLong,
+    #[error("Request size is too large: batch is {bytes} bytes, limit is {bytes_max}")]
+    BatchTooLarge { bytes: usize, bytes_max: usize },
+    #[error(
+        "Change feed with All Versions and Deletes is off for this container: it must be enabled by a \
+         changeFeedPolicy with a retentionDuration"
+    )]
+    VersionsDisabled,
+    #[error(
+        "The All Versions and Deletes change feed must start from now or from an earlier etag; \
+         the beginning and points in time are not supported"
+    )]
+    VersionsStart,
+    #[error("The etag '{0}' is not a position in this change feed")]
+    FeedPositionInvalid(String),
+
+    #[error("The authorization token does not permit this operation on this resource")]
+    Forbidden,
+    #[error("The key is read-only: it does not permit write operations")]
+    ReadOnlyKey,
+    #[error("The input authorization token can't serve the request: its seal is broken")]
+    TokenInvalid,
+    #[error(
+        "The authorization token is not valid at the current time. Please create another token and \
+         retry (token expiry time: {expired_seconds}, current server time: {now_seconds})."
+    )]
+    TokenExpired { expired_seconds: u64, now_seconds: u64 },
+    #[error("The token lifetime {seconds} is invalid: it must be between {min} and {max} seconds")]
+    TokenLifetime { seconds: u32, min: u32, max: u32 },
+    #[error("A database with shared throughput holds at most {0} containers without their own")]
+    SharedDatabaseFull(usize),
+
+    #[error(transparent)]
+    Session(#[from] model::SessionTokenError),
+    #[error(transparent)]
+    PartitionKey(#[from] model::PartitionKeyError),
+    #[error(transparent)]
+    Item(#[from] model::ItemError),
+    #[error(transparent)]
+    Partition(#[from] partition::Error),
+    #[error("{}", .0.to_service_message())]
+    Query(#[from] query::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("the catalog is corrupt: {0}")]
+    CatalogCorrupt(String),
+    #[error("the catalog changed underneath: retry")]
+    CatalogChanged,
+    #[error("a task ended before it answered")]
+    TaskLost,
+}
+
+impl Error {
+    /// Wire: the `additionalErrorInfo` field of the error body (the query plan, with 400/1004).
+    pub fn additional_info(&self) -> Option<&str> {
+        match self {
+            Self::CrossPartitionUnservable { plan } => Some(plan),
+            _ => None,
+        }
+    }
+}
+
+impl Failure for Error {
+    fn status(&self) -> Status {
+        match self {
+            Self::NotFound => Status::NOT_FOUND,
+            Self::OwnerNotFound => Status::OWNER_NOT_FOUND,
+            Self::AlreadyExists => Status::CONFLICT,
+            Self::EtagMismatch => Status::PRECONDITION_FAILED,
+            Self::OperationNotAllowed { .. } => Status::METHOD_NOT_ALLOWED,
+            Self::NotImplemented(_) => Status::NOT_IMPLEMENTED,
+            Self::BodyTooLarge { .. } | Self::BatchTooLarge { .. } => Status::TOO_LARGE,
+            Self::RangeGone { .. } => Status::RANGE_GONE,
+            Self::ContainerRidStale => Status::CONTAINER_RID_STALE,
+            Self::SessionUnavailable => Status::READ_SESSION_UNAVAILABLE,
+            Self::KeyMismatch => Status::PK_MISMATCH,
+            Self::CrossPartitionUnservable { .. } => Status::CROSS_PARTITION_UNSERVABLE,
+            Self::Forbidden | Self::ReadOnlyKey | Self::TokenExpired { .. } => Status::FORBIDDEN,
+            Self::TokenInvalid => Status::UNAUTHORIZED,
+            // Wire: 403/1019, partitioning.md §2.9.
+            Self::SharedDatabaseFull(_) => Status { code: 403, sub: 1019 },
+            Self::LinkInvalid(_)
+            | Self::NotSupported(_)
+            | Self::BodyMalformed
+            | Self::PropertyMissing { .. }
+            | Self::PropertyInvalid { .. }
+            | Self::Id(_)
+            | Self::ConsistencyTooStrong { .. }
+            | Self::KeyRequired
+            | Self::ContinuationInvalid
+            | Self::ContinuationTooLong
+            | Self::CrossPartitionDisabled
+            | Self::CrossPartitionAggregate
+            | Self::BatchEmpty
+            | Self::BatchTooLong
+            | Self::VersionsDisabled
+            | Self::VersionsStart
+            | Self::FeedPositionInvalid(_)
+            | Self::TokenLifetime { .. }
+            | Self::Session(_)
+            | Self::Throughput(_) => Status::BAD_REQUEST,
+            Self::Policy(error) => error.status(),
+            Self::PartitionKey(error) => error.status(),
+            Self::Item(error) => error.status(),
+            Self::Partition(error) => error.status(),
+            Self::Query(error) => error.status(),
+            Self::Store(error) => error.status(),
+            Self::CatalogChanged => Status::RETRY_WITH,
+            Self::CatalogCorrupt(_) | Self::TaskLost => Status::INTERNAL,
+        }
+    }
+
+    fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            Self::Partition(error) => error.retry_after_ms(),
+            Self::Store(error) => error.retry_after_ms(),
+            _ => None,
+        }
+    }
+
+    fn is_our_fault(&self) -> bool {
+        match self {
+            Self::Partition(error) => error.is_our_fault(),
+            Self::Query(error) => error.is_our_fault(),
+            Self::Store(error) => error.is_our_fault(),
+            Self::CatalogCorrupt(_) | Self::TaskLost => true,
+            _ => false,
+        }
+    }
+}

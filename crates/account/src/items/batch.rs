@@ -1,0 +1,143 @@
+//! Transactional batch: operations on one logical partition, all or none.
+//!
+//! Wire: protocol.md §6.7. A failing operation makes the answer 207: it has its own status, all others 424.
+
+use model::{Charge, Failure, ItemBody, Status};
+use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
+
+use super::ItemRequest;
+use crate::error::{Error, Result};
+use crate::operation::{BatchAction, BatchCall};
+use crate::outcome::{BatchResult, Body, Facts, Failed, Outcome};
+
+/// Limit: the service's numbers.
+pub(super) const OPERATIONS_MAX: usize = 100;
+pub(super) const BYTES_MAX: usize = 2 << 20;
+
+impl ItemRequest<'_> {
+    pub(super) async fn batch(&self, calls: Vec<BatchCall>) -> Result<Outcome, Failed> {
+        check_size(&calls).map_err(|error| self.fail(error))?;
+        let at = self.logical().map_err(|error| self.fail(error))?;
+        let range = self.route(&at).map_err(|error| self.fail(error))?;
+        let minimal: Vec<bool> = calls.iter().map(is_minimal).collect();
+        let prepared: Vec<Result<ItemCall>> =
+            calls.into_iter().map(|call| self.prepare(&at, call)).collect();
+        if let Some(results) = refused(&prepared) {
+            let facts = self.facts_of(&[(range.id(), range.partition.lsn())]);
+            return Ok(answer(results, facts));
+        }
+        let prepared = prepared.into_iter().filter_map(Result::ok).collect();
+        let applied = range
+            .partition
+            .apply_batch(&at, prepared)
+            .await
+            .map_err(|error| self.fail_at(range, error))?;
+        let results = applied.results.into_iter().zip(minimal);
+        let results = results.map(|(result, minimal)| match result {
+            Ok(outcome) => success(outcome, minimal),
+            Err(error) => failure(&error, error.charge()),
+        });
+        let facts = Facts { charge: applied.charge, ..self.facts_of(&[(range.id(), applied.lsn)]) };
+        Ok(answer(results.collect(), facts))
+    }
+
+    /// Parses one operation. The key of its body, and one of its own, must be the batch's.
+    pub(super) fn prepare(&self, at: &Logical, call: BatchCall) -> Result<ItemCall> {
+        if call.key.as_ref().is_some_and(|key| *key != at.key) {
+            return Err(Error::KeyMismatch);
+        }
+        let parse = |bytes: &[u8]| {
+            let body = ItemBody::parse(bytes)?;
+            self.check_body_key(at, &body)?;
+            Ok::<_, Error>(body)
+        };
+        let op = match call.action {
+            BatchAction::Create { body } => ItemOp::Create(parse(&body)?),
+            BatchAction::Upsert { body } => ItemOp::Upsert(parse(&body)?),
+            BatchAction::Replace { id, body } => ItemOp::Replace { id, body: parse(&body)? },
+            BatchAction::Patch { id, body } => ItemOp::Patch { id, patch: Patch::parse(&body)? },
+            BatchAction::Read { id } => ItemOp::Read { id },
+            BatchAction::Delete { id } => ItemOp::Delete { id },
+        };
+        Ok(ItemCall { op, if_match: call.if_match, if_none_match: call.if_none_match })
+    }
+}
+
+pub(super) fn check_size(calls: &[BatchCall]) -> Result<()> {
+    if calls.is_empty() {
+        return Err(Error::BatchEmpty);
+    }
+    if calls.len() > OPERATIONS_MAX {
+        return Err(Error::BatchTooLong);
+    }
+    let bytes = calls.iter().map(|call| body_len(&call.action)).sum();
+    if bytes > BYTES_MAX {
+        Err(Error::BatchTooLarge { bytes, bytes_max: BYTES_MAX })
+    } else {
+        Ok(())
+    }
+}
+
+fn body_len(action: &BatchAction) -> usize {
+    match action {
+        BatchAction::Create { body }
+        | BatchAction::Upsert { body }
+        | BatchAction::Replace { body, .. }
+        | BatchAction::Patch { body, .. } => body.len(),
+        BatchAction::Read { .. } | BatchAction::Delete { .. } => 0,
+    }
+}
+
+/// Wire: reads return their item even if the client wants no content back.
+pub(super) fn is_minimal(call: &BatchCall) -> bool {
+    call.minimal && !matches!(call.action, BatchAction::Read { .. })
+}
+
+/// The results of a batch that is refused before it starts: the first fault, and 424 for the rest.
+fn refused(prepared: &[Result<ItemCall>]) -> Option<Vec<BatchResult>> {
+    let fault = prepared.iter().position(Result::is_err)?;
+    let results = prepared.iter().enumerate().map(|(index, call)| match call {
+        Err(error) if index == fault => failure(error, Charge::ZERO),
+        Ok(_) | Err(_) => dependent(),
+    });
+    Some(results.collect())
+}
+
+pub(super) fn success(outcome: ItemOutcome, minimal: bool) -> BatchResult {
+    BatchResult {
+        status: outcome.status,
+        charge: outcome.charge,
+        etag: outcome.etag,
+        body: outcome.body.filter(|_| !minimal),
+        retry_after_ms: None,
+    }
+}
+
+pub(super) fn failure(error: &dyn Failure, charge: Charge) -> BatchResult {
+    BatchResult {
+        status: error.status(),
+        charge,
+        etag: None,
+        body: None,
+        retry_after_ms: error.retry_after_ms(),
+    }
+}
+
+pub(super) fn dependent() -> BatchResult {
+    let status = Status::FAILED_DEPENDENCY;
+    BatchResult { status, charge: Charge::ZERO, etag: None, body: None, retry_after_ms: None }
+}
+
+/// 200 if nothing failed, else 207 with the sub-status of the first real failure.
+pub(super) fn answer(results: Vec<BatchResult>, facts: Facts) -> Outcome {
+    let is_failed = |result: &&BatchResult| result.status.code >= 400;
+    let first =
+        results.iter().filter(is_failed).find(|result| result.status != Status::FAILED_DEPENDENCY);
+    let status = match first {
+        Some(result) => Status { sub: result.status.sub, ..Status::MULTI_STATUS },
+        None if results.iter().any(|result| is_failed(&result)) => Status::MULTI_STATUS,
+        None => Status::OK,
+    };
+    let n_items = u64::try_from(results.len()).ok();
+    Outcome { status, body: Body::Batch(results), facts: Facts { n_items, ..facts } }
+}

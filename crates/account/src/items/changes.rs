@@ -1,0 +1,135 @@
+//! Change feed: what changed since a position, in LSN order within a range.
+//!
+//! Wire: protocol.md §9. The position of one range or one key is its LSN in quotes, which children of a
+//! split inherit. The position of a whole container is a sealed walk with one LSN per range, in quotes too.
+
+use model::{ETag, Lsn, Status};
+
+use super::ItemRequest;
+use super::feed::Page;
+use super::scope::FeedScope;
+use crate::continuation::Kind;
+use crate::error::{Error, Result};
+use crate::operation::{FeedMode, FeedStart};
+use crate::outcome::{Body, Facts, Failed, Outcome};
+use crate::walk::{Cursor, Walk};
+
+impl ItemRequest<'_> {
+    pub(super) fn change_feed(&self, mode: FeedMode, start: &FeedStart) -> Result<Outcome, Failed> {
+        self.check_mode(mode, start).map_err(|error| self.fail(error))?;
+        let scope = self.scope().map_err(|error| self.fail(error))?;
+        let walk = self.positions(&scope, start).map_err(|error| self.fail(error))?;
+        let (page, walk) = self.collect(mode, start, &scope, walk)?;
+        let etag = self.position_etag(&scope, &walk);
+        let is_empty = page.rows.is_empty();
+        let mut outcome = self.feed_answer(page, None);
+        outcome.facts = Facts { etag: Some(etag), ..outcome.facts };
+        if is_empty && !walk.has_more {
+            outcome.status = Status::NOT_MODIFIED;
+            outcome.body = Body::Empty;
+        }
+        Ok(outcome)
+    }
+
+    fn check_mode(&self, mode: FeedMode, start: &FeedStart) -> Result<()> {
+        if mode == FeedMode::LatestVersion {
+            return Ok(());
+        }
+        let retention = self.container.properties.version_retention;
+        if retention.or(self.inner.options().version_retention).is_none() {
+            return Err(Error::VersionsDisabled);
+        }
+        let has_position = start.after.is_some() || start.is_now;
+        if has_position && start.later_than_seconds.is_none() {
+            Ok(())
+        } else {
+            Err(Error::VersionsStart)
+        }
+    }
+
+    /// Where to start in every range of the scope.
+    fn positions(&self, scope: &FeedScope, start: &FeedStart) -> Result<Walk<Option<u64>>> {
+        let walk = match &start.after {
+            Some(etag) => self.read_position(scope, etag)?,
+            None => Walk::start(scope.epks.clone(), None),
+        };
+        let mut walk = walk.by_range(&self.container.ranges);
+        if start.is_now && start.after.is_none() {
+            for cursor in &mut walk.cursors {
+                let range = self.container.ranges.route(cursor.epks.min());
+                cursor.position = Some(range.partition.lsn().0);
+            }
+        }
+        Ok(walk)
+    }
+
+    fn read_position(&self, scope: &FeedScope, etag: &str) -> Result<Walk<Option<u64>>> {
+        let text = etag.trim().trim_matches('"');
+        if let Ok(lsn) = text.parse::<u64>() {
+            return Ok(Walk::start(scope.epks.clone(), Some(lsn)));
+        }
+        let sealer = self.inner.catalog.sealer();
+        let tokens = self.continuations(&sealer, Kind::Changes, &[]);
+        let invalid = || Error::FeedPositionInvalid(etag.chars().take(64).collect());
+        let walk: Walk<Option<u64>> = tokens.read(text).map_err(|_| invalid())?;
+        walk.within(&scope.epks).ok_or_else(invalid)
+    }
+
+    fn collect(
+        &self,
+        mode: FeedMode,
+        start: &FeedStart,
+        scope: &FeedScope,
+        mut walk: Walk<Option<u64>>,
+    ) -> Result<(Page, Positions), Failed> {
+        let mut page = Page::new(self.items_max());
+        let mut done = Vec::new();
+        let mut has_more = false;
+        while let Some((cursor, range)) = walk.next(&self.container.ranges) {
+            self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            page.serve(range.id(), range.partition.lsn());
+            let part = scope.within(range, &cursor.epks);
+            let after = Lsn(cursor.position.unwrap_or(0));
+            let (partition, room) = (&range.partition, page.room());
+            let changes = match mode {
+                FeedMode::LatestVersion => {
+                    partition.changes(&part, after, start.later_than_seconds, room)
+                }
+                FeedMode::AllVersionsAndDeletes => partition.versions(&part, after, room),
+            };
+            let changes = changes.map_err(|error| self.fail_at(range, error))?;
+            has_more |= changes.has_more;
+            let position = Some(changes.lsn.0);
+            page.add(changes.items, changes.charge);
+            done.push(Cursor { epks: cursor.epks, position });
+            if page.is_full() {
+                break;
+            }
+        }
+        // Ranges not reached come first next time, so that a busy one does not keep the others waiting.
+        has_more |= !walk.cursors.is_empty();
+        walk.cursors.extend(done);
+        Ok((page, Positions { walk, has_more }))
+    }
+
+    fn position_etag(&self, scope: &FeedScope, positions: &Positions) -> ETag {
+        let cursors = &positions.walk.cursors;
+        match (scope.is_single(self), cursors.front()) {
+            (true, Some(cursor)) if cursors.len() == 1 => {
+                ETag::from_text(&cursor.position.unwrap_or(0).to_string())
+            }
+            _ => {
+                let sealer = self.inner.catalog.sealer();
+                let tokens = self.continuations(&sealer, Kind::Changes, &[]);
+                ETag::from_text(&tokens.write(&positions.walk))
+            }
+        }
+    }
+}
+
+/// Where every range of a feed stands.
+#[derive(Debug)]
+struct Positions {
+    walk: Walk<Option<u64>>,
+    has_more: bool,
+}

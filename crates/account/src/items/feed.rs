@@ -1,0 +1,144 @@
+//! Read feed: items in creation order, range after range.
+
+use bytes::Bytes;
+use model::{Charge, Lsn, RangeId, Status};
+use partition::PageLimits;
+
+use super::ItemRequest;
+use super::scope::FeedScope;
+use crate::continuation::{Continuations, Kind, Position};
+use crate::error::{Error, Result};
+use crate::outcome::{Body, Facts, Failed, Outcome};
+use crate::seal::Sealer;
+use crate::walk::{Cursor, Walk};
+
+/// Wire: items of a page if the client does not say.
+pub(super) const PAGE_ITEMS_DEFAULT: usize = 1000;
+/// Limit: bytes of a page, the service's 4 MB.
+pub(super) const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// A page in the making: rows and where they came from.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) rows: Vec<Bytes>,
+    pub(super) bytes: usize,
+    pub(super) charge: Charge,
+    pub(super) served: Vec<(RangeId, Lsn)>,
+    items_max: usize,
+}
+
+impl Page {
+    pub(super) fn new(items_max: usize) -> Page {
+        Page { rows: Vec::new(), bytes: 0, charge: Charge::ZERO, served: Vec::new(), items_max }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() >= self.items_max || self.bytes >= PAGE_BYTES_MAX
+    }
+
+    pub(super) fn room(&self) -> PageLimits {
+        PageLimits {
+            items_max: self.items_max.saturating_sub(self.rows.len()),
+            bytes_max: PAGE_BYTES_MAX.saturating_sub(self.bytes),
+        }
+    }
+
+    pub(super) fn add(&mut self, rows: Vec<Bytes>, charge: Charge) {
+        self.bytes += rows.iter().map(Bytes::len).sum::<usize>();
+        self.rows.extend(rows);
+        self.charge += charge;
+    }
+
+    pub(super) fn serve(&mut self, range: RangeId, lsn: Lsn) {
+        if !self.served.iter().any(|(served, _)| *served == range) {
+            self.served.push((range, lsn));
+        }
+    }
+}
+
+impl ItemRequest<'_> {
+    pub(super) fn read_feed(&self) -> Result<Outcome, Failed> {
+        let scope = self.scope().map_err(|error| self.fail(error))?;
+        let sealer = self.inner.catalog.sealer();
+        let tokens = self.continuations(&sealer, Kind::Items, &scope.text);
+        let mut walk: Walk<Option<u64>> =
+            self.resume(&tokens, &scope).map_err(|error| self.fail(error))?;
+        let mut page = Page::new(self.items_max());
+        while let Some((cursor, range)) = walk.next(&self.container.ranges) {
+            self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            page.serve(range.id(), range.partition.lsn());
+            let part = scope.within(range, &cursor.epks);
+            let items = range
+                .partition
+                .page(&part, cursor.position, page.room())
+                .map_err(|error| self.fail_at(range, error))?;
+            page.add(items.items, items.charge);
+            if let Some(next) = items.next {
+                walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
+                break;
+            }
+            if page.is_full() {
+                break;
+            }
+        }
+        let continuation =
+            self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
+        Ok(self.feed_answer(page, continuation))
+    }
+
+    /// The walk of a continuation, as far as it lies in the scope; a new one without it.
+    pub(super) fn resume<P: Position + Clone + Default>(
+        &self,
+        tokens: &Continuations<'_>,
+        scope: &FeedScope,
+    ) -> Result<Walk<P>> {
+        match &self.options.continuation {
+            None => Ok(Walk::start(scope.epks.clone(), P::default())),
+            Some(token) => {
+                tokens.read(token)?.within(&scope.epks).ok_or(Error::ContinuationInvalid)
+            }
+        }
+    }
+
+    pub(super) fn write_continuation<P: Position + Clone>(
+        &self,
+        tokens: &Continuations<'_>,
+        walk: &Walk<P>,
+    ) -> Result<Option<String>> {
+        if walk.cursors.is_empty() {
+            return Ok(None);
+        }
+        let token = tokens.write(walk);
+        let kib_max = self.options.continuation_kib_max.filter(|kib| *kib > 0);
+        match kib_max.and_then(|kib| usize::try_from(kib).ok()) {
+            Some(kib) if token.len() > kib.saturating_mul(1024) => Err(Error::ContinuationTooLong),
+            Some(_) | None => Ok(Some(token)),
+        }
+    }
+
+    pub(super) fn continuations<'s>(
+        &self,
+        sealer: &'s Sealer,
+        kind: Kind,
+        scope: &'s [u8],
+    ) -> Continuations<'s> {
+        Continuations { sealer, kind, owner: Some(self.container.record().rid), scope }
+    }
+
+    pub(super) fn items_max(&self) -> usize {
+        let items_max = self.options.items_max.filter(|items| *items > 0);
+        items_max.map_or(PAGE_ITEMS_DEFAULT, |items| usize::try_from(items).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn feed_answer(&self, page: Page, continuation: Option<String>) -> Outcome {
+        let facts = Facts {
+            charge: page.charge,
+            n_items: u64::try_from(page.rows.len()).ok(),
+            continuation,
+            ..self.facts_of(&page.served)
+        };
+        let owner_rid = self.container.rid_text.clone();
+        let body = Body::Feed { owner_rid, envelope: "Documents", rows: page.rows };
+        Outcome { status: Status::OK, body, facts }
+    }
+}

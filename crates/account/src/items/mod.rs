@@ -1,0 +1,251 @@
+//! Item operations: find the container, check the principal, route by partition key, answer with facts.
+//!
+//! Every answer, failures included, names the owner and, where one range served, its session token: SDKs
+//! record sessions from 404, 409 and 412 too.
+
+mod batch;
+mod bulk;
+mod changes;
+mod feed;
+mod point;
+mod purge;
+mod query;
+mod query_facts;
+mod scope;
+
+use std::sync::Arc;
+
+use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
+use partition::Logical;
+
+use crate::access::{self, Allowed, Right, Want};
+use crate::account::{Inner, Request};
+use crate::container::Container;
+use crate::error::{Error, Result};
+use crate::operation::{ItemAction, ItemOperation, Options, Principal, ResourceKind};
+use crate::outcome::{Facts, Failed, Outcome};
+use crate::range_map::Range;
+use crate::resources::check_intended;
+use crate::session;
+
+/// An item operation whose container has been found and whose principal has been checked.
+#[derive(Debug)]
+pub(super) struct ItemRequest<'a> {
+    inner: &'a Inner,
+    options: &'a Options,
+    container: Arc<Container>,
+    /// The link was rid-based: item ids in it are rids too.
+    is_by_rid: bool,
+    allowed: Allowed,
+    key: Option<PartitionKey>,
+    range: Option<RangeId>,
+    epks: Option<EpkRange>,
+}
+
+pub(crate) async fn execute(
+    inner: &Inner,
+    request: Request<'_>,
+    operation: ItemOperation,
+) -> Result<Outcome, Failed> {
+    let ItemOperation { container, key, range, epks, action } = operation;
+    let (found, container, allowed) = {
+        let tables = inner.catalog.tables();
+        let found = tables.find_owner(&container).map_err(|error| match request.principal {
+            Principal::Token(_) => Error::Forbidden,
+            Principal::Master | Principal::ReadOnly | Principal::Identity => error,
+        })?;
+        let runtime = tables.container(found.number()).cloned().ok_or(Error::OwnerNotFound)?;
+        let want = Want { chain: &found.chain, kind: ResourceKind::Item, right: right(&action) };
+        let allowed = access::check(&tables, request.principal, want)?;
+        (found, runtime, allowed)
+    };
+    let request = ItemRequest {
+        inner,
+        options: request.options,
+        container,
+        is_by_rid: found.is_by_rid,
+        allowed,
+        key,
+        range,
+        epks,
+    };
+    request.check(&found, &action).map_err(|error| request.fail(error))?;
+    request.run(action).await
+}
+
+fn right(action: &ItemAction) -> Right {
+    match action {
+        ItemAction::Read { .. }
+        | ItemAction::ReadFeed
+        | ItemAction::ChangeFeed { .. }
+        | ItemAction::Query { .. }
+        | ItemAction::QueryPlan { .. } => Right::Read,
+        ItemAction::Create { .. }
+        | ItemAction::Replace { .. }
+        | ItemAction::Patch { .. }
+        | ItemAction::Delete { .. }
+        | ItemAction::Batch { .. }
+        | ItemAction::DeleteLogicalPartition
+        | ItemAction::Execute { .. } => Right::Write,
+    }
+}
+
+impl ItemRequest<'_> {
+    fn check(&self, found: &crate::catalog::link::Found, action: &ItemAction) -> Result<()> {
+        check_intended(self.options, found)?;
+        session::check_consistency(self.options, self.inner.options().default_consistency)?;
+        let is_point = matches!(
+            action,
+            ItemAction::Read { .. }
+                | ItemAction::Replace { .. }
+                | ItemAction::Patch { .. }
+                | ItemAction::Delete { .. }
+        );
+        if !is_point {
+            self.allowed.check_many()?;
+        }
+        // Triggers would change what is written: ignoring them would be silently wrong.
+        if right(action) == Right::Write {
+            self.check_triggers()?;
+        }
+        Ok(())
+    }
+
+    fn check_triggers(&self) -> Result<()> {
+        if self.options.pre_triggers.is_empty() && self.options.post_triggers.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::NotSupported("running triggers (pre-trigger or post-trigger include)"))
+        }
+    }
+
+    async fn run(&self, action: ItemAction) -> Result<Outcome, Failed> {
+        match action {
+            ItemAction::Create { body, is_upsert } => self.create(&body, is_upsert).await,
+            ItemAction::Read { id } => self.read(&id),
+            ItemAction::Replace { id, body } => self.replace(&id, &body).await,
+            ItemAction::Patch { id, body } => self.patch(&id, &body).await,
+            ItemAction::Delete { id } => self.delete(&id).await,
+            ItemAction::Batch { calls, is_atomic: true, .. } => self.batch(calls).await,
+            ItemAction::Batch { calls, is_atomic: false, continue_on_error } => {
+                self.bulk(calls, continue_on_error).await
+            }
+            ItemAction::ReadFeed => self.read_feed(),
+            ItemAction::ChangeFeed { mode, start } => self.change_feed(mode, &start),
+            ItemAction::Query {
+                query,
+                cross_partition,
+                wants_query_metrics,
+                wants_index_metrics,
+                ..
+            } => {
+                let extras = query::Extras { wants_query_metrics, wants_index_metrics };
+                self.query(&query, cross_partition, extras)
+            }
+            ItemAction::QueryPlan { query, supported_features } => {
+                self.query_plan(&query, &supported_features)
+            }
+            ItemAction::DeleteLogicalPartition => self.delete_logical_partition().await,
+            ItemAction::Execute { procedure, .. } => self.execute_procedure(&procedure),
+        }
+    }
+
+    /// Wire: a missing procedure is a 404; an existing one cannot run before the script engine exists.
+    fn execute_procedure(&self, procedure: &str) -> Result<Outcome, Failed> {
+        let exists = {
+            let tables = self.inner.catalog.tables();
+            let number = self.container.record().number;
+            let kind = ResourceKind::StoredProcedure;
+            let by_rid = model::Rid::parse(procedure).and_then(|rid| tables.by_rid(&rid).cloned());
+            tables.by_name(number, kind, procedure).is_some()
+                || self.is_by_rid && by_rid.is_some_and(|record| record.owner == number)
+        };
+        let error = if exists {
+            Error::NotImplemented("execution of stored procedures")
+        } else {
+            Error::NotFound
+        };
+        Err(self.fail(error))
+    }
+
+    /// The logical partition of the key header, which must be complete.
+    fn logical(&self) -> Result<Logical> {
+        let key = self.key.clone().ok_or(Error::KeyRequired)?;
+        self.logical_of(key)
+    }
+
+    fn logical_of(&self, key: PartitionKey) -> Result<Logical> {
+        let definition = &self.container.properties.definition;
+        definition.check(&key)?;
+        self.allowed.check_key(Some(&key))?;
+        Ok(Logical::new(definition, key))
+    }
+
+    /// The range that owns the key; a range header must agree with it.
+    fn route(&self, at: &Logical) -> Result<&Range> {
+        let range = self.container.ranges.route(&at.epk);
+        match self.range {
+            Some(named) if named != range.id() => Err(self.range_gone(named)),
+            Some(_) | None => Ok(range),
+        }
+    }
+
+    fn named_range(&self, id: RangeId) -> Result<&Range> {
+        self.container.ranges.by_id(id).ok_or_else(|| self.range_gone(id))
+    }
+
+    fn range_gone(&self, range: RangeId) -> Error {
+        Error::RangeGone { range, container: self.container.rid_text.clone() }
+    }
+
+    fn check_session(&self, range: &Range) -> Result<()> {
+        let default = self.inner.options().default_consistency;
+        session::check_read(self.options, default, &self.container, range)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            owner_path: Some(self.container.name_path.clone()),
+            owner_rid: Some(self.container.rid_text.clone()),
+            ..Facts::default()
+        }
+    }
+
+    /// Facts of an answer that these ranges served, each up to an LSN.
+    fn facts_of(&self, served: &[(RangeId, Lsn)]) -> Facts {
+        let mut facts = self.facts();
+        facts.session = session::token(served);
+        if let [(range, lsn)] = served {
+            facts.range = Some(*range);
+            facts.lsn = Some(*lsn);
+        }
+        facts
+    }
+
+    fn fail(&self, error: impl Into<Error>) -> Failed {
+        let error = error.into();
+        let charge = charge_of(&error);
+        Failed { error, facts: Box::new(Facts { charge, ..self.facts() }) }
+    }
+
+    /// A failure that a range found out.
+    fn fail_at(&self, range: &Range, error: impl Into<Error>) -> Failed {
+        let error = error.into();
+        let charge = charge_of(&error);
+        let facts = self.facts_of(&[(range.id(), range.partition.lsn())]);
+        Failed { error, facts: Box::new(Facts { charge, ..facts }) }
+    }
+}
+
+fn charge_of(error: &Error) -> Charge {
+    match error {
+        Error::Partition(error) => error.charge(),
+        _ => Charge::ZERO,
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed { error, facts: Box::default() }
+    }
+}

@@ -1,0 +1,162 @@
+//! Operations on one item.
+
+use bytes::Bytes;
+use model::{ItemBody, Rid, RidKind};
+use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
+
+use super::ItemRequest;
+use crate::error::{Error, Result};
+use crate::outcome::{Body, Facts, Failed, Outcome};
+use crate::range_map::Range;
+
+/// Where an item is: its logical partition and its id.
+struct Place {
+    at: Logical,
+    id: String,
+}
+
+impl ItemRequest<'_> {
+    pub(super) async fn create(&self, bytes: &Bytes, is_upsert: bool) -> Result<Outcome, Failed> {
+        let prepared = ItemBody::parse(bytes).map_err(Error::from).and_then(|body| {
+            let at = self.logical_of_body(&body)?;
+            Ok((at, body))
+        });
+        let (at, body) = prepared.map_err(|error| self.fail(error))?;
+        let op = if is_upsert { ItemOp::Upsert(body) } else { ItemOp::Create(body) };
+        self.apply(&at, op).await
+    }
+
+    pub(super) fn read(&self, id: &str) -> Result<Outcome, Failed> {
+        let place = self.place(id).map_err(|error| self.fail(error))?;
+        let range = self.route(&place.at).map_err(|error| self.fail(error))?;
+        self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+        let lsn = range.partition.lsn();
+        let if_none_match = self.options.if_none_match.as_deref();
+        let outcome = range
+            .partition
+            .read(&place.at, &place.id, if_none_match)
+            .map_err(|error| self.fail_at(range, error))?;
+        Ok(self.answer(range, outcome, lsn))
+    }
+
+    pub(super) async fn replace(&self, id: &str, bytes: &Bytes) -> Result<Outcome, Failed> {
+        let prepared = ItemBody::parse(bytes).map_err(Error::from).and_then(|body| {
+            let place = self.place(id)?;
+            self.check_body_key(&place.at, &body)?;
+            Ok((place, body))
+        });
+        let (place, body) = prepared.map_err(|error| self.fail(error))?;
+        self.apply(&place.at, ItemOp::Replace { id: place.id, body }).await
+    }
+
+    pub(super) async fn patch(&self, id: &str, bytes: &Bytes) -> Result<Outcome, Failed> {
+        let prepared = Patch::parse(bytes).map_err(Error::from).and_then(|patch| {
+            let place = self.place(id)?;
+            Ok((place, patch))
+        });
+        let (place, patch) = prepared.map_err(|error| self.fail(error))?;
+        self.apply(&place.at, ItemOp::Patch { id: place.id, patch }).await
+    }
+
+    pub(super) async fn delete(&self, id: &str) -> Result<Outcome, Failed> {
+        let place = self.place(id).map_err(|error| self.fail(error))?;
+        self.apply(&place.at, ItemOp::Delete { id: place.id }).await
+    }
+
+    async fn apply(&self, at: &Logical, op: ItemOp) -> Result<Outcome, Failed> {
+        let range = self.route(at).map_err(|error| self.fail(error))?;
+        let call = ItemCall {
+            op,
+            if_match: self.options.if_match.clone(),
+            if_none_match: self.options.if_none_match.clone(),
+        };
+        match range.partition.apply(at, call).await {
+            Ok(applied) => Ok(self.answer(range, applied.outcome, applied.lsn)),
+            Err(error) => Err(self.fail_at(range, error)),
+        }
+    }
+
+    fn answer(&self, range: &Range, outcome: ItemOutcome, lsn: model::Lsn) -> Outcome {
+        let facts = Facts {
+            charge: outcome.charge,
+            etag: outcome.etag,
+            item_lsn: outcome.item_lsn,
+            ..self.facts_of(&[(range.id(), lsn)])
+        };
+        let body = outcome.body.map_or(Body::Empty, Body::Resource);
+        Outcome { status: outcome.status, body, facts }
+    }
+
+    /// The logical partition of a new item: from the header, which must agree with the body, or from the
+    /// body alone.
+    ///
+    /// Wire: the hosted service insists on the header here; extracting the key is lenient (protocol.md §4.3).
+    pub(super) fn logical_of_body(&self, body: &ItemBody) -> Result<Logical> {
+        let definition = &self.container.properties.definition;
+        let extracted = body.partition_key(definition)?;
+        if let Some(key) = &self.key {
+            definition.check(key)?;
+            if *key != extracted {
+                return Err(Error::KeyMismatch);
+            }
+        }
+        self.logical_of(extracted)
+    }
+
+    pub(super) fn check_body_key(&self, at: &Logical, body: &ItemBody) -> Result<()> {
+        let extracted = body.partition_key(&self.container.properties.definition)?;
+        if extracted == at.key { Ok(()) } else { Err(Error::KeyMismatch) }
+    }
+
+    /// Finds out where the item of the path is, by name and key or by rid.
+    fn place(&self, text: &str) -> Result<Place> {
+        let place = if self.is_by_rid {
+            self.place_by_rid(text)?
+        } else {
+            Place { at: self.logical()?, id: text.to_owned() }
+        };
+        self.check_granted(text, &place)?;
+        Ok(place)
+    }
+
+    fn place_by_rid(&self, text: &str) -> Result<Place> {
+        let (at, id) = self.find_by_rid(text)?.ok_or(Error::NotFound)?;
+        // Wire: a wrong key on a read is a 404, not a mismatch.
+        if let Some(key) = &self.key {
+            self.container.properties.definition.check(key)?;
+            if *key != at.key {
+                return Err(Error::NotFound);
+            }
+        }
+        self.allowed.check_key(Some(&at.key))?;
+        Ok(Place { at, id })
+    }
+
+    /// Items keep their number when ranges split: look into every range.
+    fn find_by_rid(&self, text: &str) -> Result<Option<(Logical, String)>> {
+        let rid = Rid::parse(text).filter(|rid| {
+            rid.kind() == RidKind::Item && rid.container_rid() == Some(self.container.record().rid)
+        });
+        let Some(number) = rid.and_then(|rid| rid.ordinal()) else { return Ok(None) };
+        for range in self.container.ranges.iter() {
+            if let Some(found) = range.partition.find_by_rid(number)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A grant on one item covers that item only, however the item is named here and there.
+    fn check_granted(&self, text: &str, place: &Place) -> Result<()> {
+        let Some(granted) = &self.allowed.item else { return Ok(()) };
+        let is_same = match (granted.is_by_rid, self.is_by_rid) {
+            (false, _) => granted.text == place.id,
+            (true, true) => granted.text == text,
+            (true, false) => match self.find_by_rid(&granted.text)? {
+                Some((at, id)) => at.key == place.at.key && id == place.id,
+                None => false,
+            },
+        };
+        if is_same { Ok(()) } else { Err(Error::Forbidden) }
+    }
+}

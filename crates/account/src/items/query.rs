@@ -1,0 +1,226 @@
+//! Queries over items: one logical partition, one range, or all ranges one after another.
+//!
+//! Wire: protocol.md §8. Filters and projections over several ranges are served whole, in range order, with
+//! one continuation. What needs merging (ORDER BY, TOP, aggregates, …) is refused with 400/1004 and the plan,
+//! unless a key or a range is named: then the client merges, or there is nothing to merge.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::{Charge, EpkRange, Failure, Status, Value};
+use query::{Features, PageRequest, PrepareOptions, Statement};
+
+use super::ItemRequest;
+use super::feed::Page;
+use super::query_facts::{self, Totals};
+use super::scope::FeedScope;
+use crate::continuation::Kind;
+use crate::error::{Error, Result};
+use crate::operation::{IndexMetrics, QueryText};
+use crate::outcome::{Body, Facts, Failed, Outcome};
+use crate::range_map::Range;
+use crate::walk::{Cursor, Walk};
+
+/// Limit: time after which a page ends with what it has.
+const PAGE_TIME: Duration = Duration::from_secs(4);
+const PLAN_CHARGE: Charge = Charge::from_hundredths(100);
+
+/// What else a query response tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extras {
+    pub(super) wants_query_metrics: bool,
+    pub(super) wants_index_metrics: IndexMetrics,
+}
+
+/// Where a query runs.
+struct Target {
+    scope: FeedScope,
+    /// The parts of the scope that can hold results; `None` if all can.
+    spans: Option<Vec<EpkRange>>,
+}
+
+impl Target {
+    /// The part of a cursor's span that can hold results.
+    fn part(&self, epks: &EpkRange) -> Option<EpkRange> {
+        let Some(spans) = &self.spans else { return Some(epks.clone()) };
+        let mut parts = spans.iter().filter_map(|span| span.intersect(epks));
+        let first = parts.next()?;
+        let max = parts.next_back().map_or_else(|| first.max().clone(), |last| last.max().clone());
+        EpkRange::new(first.min().clone(), max)
+    }
+}
+
+impl ItemRequest<'_> {
+    pub(super) fn query(
+        &self,
+        query: &QueryText,
+        cross_partition: bool,
+        extras: Extras,
+    ) -> Result<Outcome, Failed> {
+        let statement = self.prepare_query(query).map_err(|error| self.fail(error))?;
+        let target =
+            self.target(query, &statement, cross_partition).map_err(|error| self.fail(error))?;
+        let sealer = self.inner.catalog.sealer();
+        let text = scope_text(&target.scope, query);
+        let tokens = self.continuations(&sealer, Kind::Query, &text);
+        let walk = self.resume(&tokens, &target.scope).map_err(|error| self.fail(error))?;
+        let (page, walk, totals) = self.collect_rows(&statement, &target, walk)?;
+        let continuation =
+            self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
+        let mut outcome = self.feed_answer(page, continuation);
+        outcome.facts.query_execution_info = true;
+        if extras.wants_query_metrics {
+            outcome.facts.query_metrics = Some(query_facts::metrics_text(&totals));
+        }
+        outcome.facts.index_metrics = query_facts::index_metrics(extras.wants_index_metrics);
+        Ok(outcome)
+    }
+
+    pub(super) fn query_plan(
+        &self,
+        query: &QueryText,
+        supported_features: &str,
+    ) -> Result<Outcome, Failed> {
+        let features = Features::parse(supported_features);
+        let plan = self.plan(query, &features).map_err(|error| self.fail(error))?;
+        let facts = Facts { charge: PLAN_CHARGE, ..self.facts() };
+        let body = Body::Resource(plan.to_text().into());
+        Ok(Outcome { status: Status::OK, body, facts })
+    }
+
+    fn plan(&self, query: &QueryText, features: &Features) -> Result<Value> {
+        let definition = &self.container.properties.definition;
+        let options = self.prepare_options();
+        let (text, parameters) = (query.text.as_str(), query.parameters.as_slice());
+        Ok(query::query_plan(text, parameters, &options, definition, features)?)
+    }
+
+    fn prepare_query(&self, query: &QueryText) -> Result<Statement> {
+        let options = self.prepare_options();
+        Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
+    }
+
+    fn prepare_options(&self) -> PrepareOptions {
+        let properties = &self.container.properties;
+        PrepareOptions {
+            computed_properties: properties.computed.clone(),
+            is_geometry: properties.is_geometry,
+            vector_embeddings: properties.embeddings.clone(),
+            order_policy: Some(properties.order_policy.clone()),
+            ..PrepareOptions::new(self.inner.env().clone())
+        }
+    }
+
+    /// Decides where the query runs, or refuses it.
+    fn target(
+        &self,
+        query: &QueryText,
+        statement: &Statement,
+        cross_partition: bool,
+    ) -> Result<Target> {
+        let scope = self.scope()?;
+        let n_ranges = || self.container.ranges.overlapping(&scope.epks).take(2).count();
+        if scope.is_single(self) || self.key.is_some() && n_ranges() == 1 {
+            return Ok(Target { scope, spans: None });
+        }
+        let definition = &self.container.properties.definition;
+        let spans: Vec<EpkRange> = query::epk_ranges(statement, definition)
+            .iter()
+            .filter_map(|span| span.intersect(&scope.epks))
+            .collect();
+        // One partition key: one logical partition holds all there is.
+        let is_point =
+            matches!(spans.as_slice(), [span] if *span == EpkRange::point(span.min().clone()));
+        if is_point {
+            return Ok(Target { scope, spans: Some(spans) });
+        }
+        if !cross_partition && self.epks.is_none() {
+            return Err(Error::CrossPartitionDisabled);
+        }
+        if query::needs_gateway_refusal(statement).is_some() {
+            return Err(self.refusal(query, statement)?);
+        }
+        Ok(Target { scope, spans: Some(spans) })
+    }
+
+    /// Wire: the answer that makes SDKs fetch the plan and fan out themselves.
+    fn refusal(&self, query: &QueryText, statement: &Statement) -> Result<Error> {
+        if query_facts::is_bare_aggregate(statement.ast()) {
+            return Ok(Error::CrossPartitionAggregate);
+        }
+        let plan = self.plan(query, &Features::all())?;
+        Ok(Error::CrossPartitionUnservable { plan: plan.to_text() })
+    }
+
+    fn collect_rows(
+        &self,
+        statement: &Statement,
+        target: &Target,
+        mut walk: Walk<Option<String>>,
+    ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
+        let started = self.inner.env().monotonic();
+        let deadline = started.saturating_add(PAGE_TIME);
+        let mut page = Page::new(self.items_max());
+        let mut totals = Totals::default();
+        while let Some((cursor, range)) = walk.next(&self.container.ranges) {
+            let Some(part) = target.part(&cursor.epks) else { continue };
+            self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            page.serve(range.id(), range.partition.lsn());
+            let source = range.partition.source(&target.scope.within(range, &part));
+            let room = page.room();
+            let request = PageRequest {
+                items_max: room.items_max,
+                bytes_max: room.bytes_max,
+                deadline: Some(deadline),
+                continuation: cursor.position.as_deref(),
+            };
+            let rows =
+                statement.run(&source, &request).map_err(|error| self.fail_query(range, error))?;
+            totals.add(&rows.metrics);
+            page.add(rows.rows.iter().map(to_bytes).collect(), query_facts::charge(&rows.metrics));
+            if let Some(next) = rows.continuation {
+                walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
+                break;
+            }
+            if page.is_full() || self.inner.env().monotonic() >= deadline {
+                break;
+            }
+        }
+        // A query that no range can answer still costs a look at the plan.
+        page.charge = page.charge.max(query_facts::charge(&query::Metrics::default()));
+        totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
+        Ok((page, walk, totals))
+    }
+
+    fn fail_query(&self, range: &Range, error: query::Error) -> Failed {
+        let error = match error {
+            query::Error::Continuation => Error::ContinuationInvalid,
+            other => Error::Query(other),
+        };
+        let is_ours = error.is_our_fault();
+        let mut failed = self.fail_at(range, error);
+        if !is_ours {
+            failed.facts.charge = query_facts::charge(&query::Metrics::default());
+        }
+        failed
+    }
+}
+
+/// What a query continuation belongs to: the scope, the text and its parameters.
+fn scope_text(scope: &FeedScope, query: &QueryText) -> Vec<u8> {
+    let mut text = scope.text.clone();
+    text.push(0);
+    text.extend_from_slice(query.text.as_bytes());
+    for (name, value) in &query.parameters {
+        text.push(0);
+        text.extend_from_slice(name.as_bytes());
+        value.write_to(&mut text);
+    }
+    text
+}
+
+fn to_bytes(row: &Value) -> Bytes {
+    let mut bytes = Vec::new();
+    row.write_to(&mut bytes);
+    bytes.into()
+}

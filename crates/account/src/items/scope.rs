@@ -1,0 +1,72 @@
+//! What of a container a feed, a change feed or a query covers.
+//!
+//! Wire: protocol.md §8.1. A partition key, a range, a span of effective partition keys, or everything; they
+//! may be combined, and then all of them hold.
+
+use model::EpkRange;
+use partition::{Logical, Scope};
+
+use super::ItemRequest;
+use crate::error::{Error, Result};
+use crate::range_map::Range;
+
+#[derive(Debug, Clone)]
+pub(super) struct FeedScope {
+    /// The span of the hash space to read.
+    pub(super) epks: EpkRange,
+    /// The one logical partition in it, if a complete key was given.
+    pub(super) logical: Option<Logical>,
+    /// Part of continuations: a token for one key does not continue another.
+    pub(super) text: Vec<u8>,
+}
+
+impl FeedScope {
+    /// The part of `range` that a cursor over `epks` covers.
+    pub(super) fn within(&self, range: &Range, epks: &EpkRange) -> Scope {
+        match &self.logical {
+            Some(logical) => Scope::Logical(logical.clone()),
+            None if *epks == range.entry.epks => Scope::All,
+            None => Scope::Epks(epks.clone()),
+        }
+    }
+
+    /// One key or one range: a single position describes progress.
+    pub(super) fn is_single(&self, request: &ItemRequest<'_>) -> bool {
+        self.logical.is_some() || request.range.is_some()
+    }
+}
+
+impl ItemRequest<'_> {
+    pub(super) fn scope(&self) -> Result<FeedScope> {
+        let definition = &self.container.properties.definition;
+        let mut scope = FeedScope { epks: EpkRange::full(), logical: None, text: Vec::new() };
+        self.allowed.check_key(self.key.as_ref())?;
+        if let Some(key) = &self.key {
+            definition.check_prefix(key)?;
+            scope.epks = definition.epk_range_of_prefix(key);
+            scope.text = key.encode(definition);
+            match definition.check(key) {
+                Ok(()) => scope.logical = Some(Logical::new(definition, key.clone())),
+                // A prefix of a hierarchical key covers its span; elsewhere it names nothing.
+                Err(_) if !key.components().is_empty() && definition.paths.len() > 1 => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(id) = self.range {
+            let range = self.named_range(id)?;
+            scope.epks = self.meet(&scope.epks, &range.entry.epks)?;
+        }
+        if let Some(epks) = &self.epks {
+            scope.epks = self.meet(&scope.epks, epks)?;
+        }
+        Ok(scope)
+    }
+
+    /// A span outside the named range: the client's map of ranges is old.
+    fn meet(&self, one: &EpkRange, other: &EpkRange) -> Result<EpkRange> {
+        one.intersect(other).ok_or_else(|| match self.range {
+            Some(range) => self.range_gone(range),
+            None => Error::PropertyInvalid { property: "x-ms-start-epk".into() },
+        })
+    }
+}

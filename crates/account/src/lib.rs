@@ -1,0 +1,44 @@
+//! All of an account: catalog, range map, routing, throughput rules, background jobs.
+//!
+//! Door: [`Account::execute`]. It takes a [`Call`] (who asks, what, with which options) and answers an
+//! [`Outcome`] or a [`Failed`]: facts, not headers.
+//!
+//! Invariants:
+//! - A catalog change is one store commit; it is visible to calls only after that commit is durable.
+//! - The ranges of a container tile the hash space without gap or overlap.
+//! - Names of deleted resources are free at once; their rids and incarnations are never used again.
+//!
+//! Deliberately absent: HTTP, signatures, store keys of items (those belong to `partition`).
+
+mod access;
+mod account;
+mod body;
+mod catalog;
+mod container;
+mod container_usage;
+mod continuation;
+mod error;
+mod grant;
+mod items;
+mod jobs;
+mod metadata_query;
+mod metrics;
+pub mod operation;
+pub mod outcome;
+mod policy_error;
+mod range_map;
+mod ranges;
+mod resources;
+mod seal;
+mod session;
+mod throughput;
+mod walk;
+
+pub use account::{Account, AccountOptions};
+pub use error::{Error, Result};
+pub use grant::{Grant, GrantMode};
+pub use metrics::{AccountMetrics, OperationCount, RangeMetrics};
+pub use operation::*;
+pub use outcome::*;
+pub use policy_error::PolicyError;
+pub use throughput::ThroughputError;

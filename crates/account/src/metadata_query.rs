@@ -1,0 +1,48 @@
+//! Queries over metadata resources: the same language over the resources as they are shown.
+
+use model::{Env, Value};
+use query::{ItemSource, PageRequest, PrepareOptions, SourceItem, Statement};
+
+use crate::error::Result;
+use crate::operation::QueryText;
+
+/// Limit: rows per step; steps follow each other until the query ends.
+const STEP_ROWS: usize = 1000;
+const STEP_BYTES: usize = 4 << 20;
+
+/// Resources as items, numbered in their order.
+struct Resources(Vec<Value>);
+
+impl ItemSource for Resources {
+    fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
+        let numbered =
+            (1..).zip(&self.0).filter(move |(number, _)| after.is_none_or(|a| *number > a));
+        Box::new(
+            numbered
+                .map(|(number, value)| Ok(SourceItem { number, value: value.clone(), bytes: 0 })),
+        )
+    }
+}
+
+/// Runs a query over all resources of a feed.
+pub(crate) fn run(env: &Env, query: &QueryText, resources: Vec<Value>) -> Result<Vec<Value>> {
+    let options = PrepareOptions::new(env.clone());
+    let statement = Statement::prepare(&query.text, &query.parameters, &options)?;
+    let source = Resources(resources);
+    let mut rows = Vec::new();
+    let mut continuation: Option<String> = None;
+    loop {
+        let request = PageRequest {
+            items_max: STEP_ROWS,
+            bytes_max: STEP_BYTES,
+            deadline: None,
+            continuation: continuation.as_deref(),
+        };
+        let page = statement.run(&source, &request)?;
+        rows.extend(page.rows);
+        continuation = page.continuation;
+        if continuation.is_none() {
+            return Ok(rows);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What a client asks for, after the protocol has been peeled off.
+//!
+//! The gateway builds one [`Call`] per request; [`crate::Account::execute`] answers it. Nothing here knows
+//! HTTP: names are decoded, headers are typed options, bodies are bytes that the account validates.
+
+use bytes::Bytes;
+use model::{EpkRange, PartitionKey, RangeId, SessionToken};
+
+/// Who asks. The gateway has verified the signature; what the principal may do is decided in the account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Principal {
+    /// A primary or secondary key with all rights.
+    Master,
+    /// A primary or secondary read-only key: writes are refused with 403.
+    ReadOnly,
+    /// A resource token whose seal the account has checked (see [`crate::Account::open_token`]).
+    Token(crate::Grant),
+    /// An emulator-style identity token, accepted only when the operator opted in.
+    Identity,
+}
+
+/// The kinds of resource that a path can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ResourceKind {
+    Database,
+    Container,
+    Item,
+    StoredProcedure,
+    Trigger,
+    Udf,
+    Conflict,
+    Range,
+    User,
+    Permission,
+    EncryptionKey,
+    Offer,
+}
+
+/// A path of (kind, name or rid) pairs from the account downwards; empty for the account itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Link {
+    pub segments: Vec<(ResourceKind, String)>,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub principal: Principal,
+    pub operation: Operation,
+    pub options: Options,
+}
+
+/// Preconditions and settings that apply to many operations. Absent headers are `None`.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    pub if_match: Option<String>,
+    pub if_none_match: Option<String>,
+    /// Page size: `None` lets the server decide, as does -1 on the wire.
+    pub items_max: Option<u32>,
+    pub continuation: Option<String>,
+    /// Largest continuation that the client accepts, in KiB.
+    pub continuation_kib_max: Option<u32>,
+    pub session: Option<SessionToken>,
+    pub consistency: Option<Consistency>,
+    /// `x-ms-cosmos-intended-collection-rid`.
+    pub intended_container_rid: Option<String>,
+    /// Create of a database or container.
+    pub throughput: Option<ThroughputRequest>,
+    /// Permission reads and writes: how long the token lives.
+    pub token_seconds: Option<u32>,
+    pub wants_quota: bool,
+    pub wants_partition_statistics: bool,
+    /// `x-ms-cosmos-migrate-offer-to-autopilot` / `…-to-manual-throughput`.
+    pub migrate_offer: Option<OfferMigration>,
+    pub pre_triggers: Vec<String>,
+    pub post_triggers: Vec<String>,
+    /// The API version that the client sent, e.g. `2020-07-15`.
+    pub api_version: Option<String>,
+}
+
+/// Read consistency, weakest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Consistency {
+    Strong,
+    BoundedStaleness,
+    Session,
+    ConsistentPrefix,
+    Eventual,
+}
+
+/// Throughput asked for at creation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ThroughputRequest {
+    Manual(i64),
+    /// The JSON text of the autopilot header; validated by the account.
+    Autoscale(String),
+    /// Both headers at once: always an error, with the service's message.
+    Both,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfferMigration {
+    ToAutoscale,
+    ToManual,
+}
+
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// Metadata resources: everything but items and ranges.
+    Create {
+        owner: Link,
+        kind: ResourceKind,
+        body: Bytes,
+        is_upsert: bool,
+    },
+    Read {
+        link: Link,
+    },
+    Replace {
+        link: Link,
+        body: Bytes,
+    },
+    Delete {
+        link: Link,
+    },
+    List {
+        owner: Link,
+        kind: ResourceKind,
+    },
+    /// A query over metadata resources.
+    QueryResources {
+        owner: Link,
+        kind: ResourceKind,
+        query: QueryText,
+    },
+
+    /// Partition key ranges of a container. `since` is the etag of an incremental read.
+    Ranges {
+        container: Link,
+        since: Option<String>,
+        is_incremental: bool,
+    },
+
+    Item(ItemOperation),
+}
+
+#[derive(Debug, Clone)]
+pub struct ItemOperation {
+    pub container: Link,
+    /// Partition-key header, if sent.
+    pub key: Option<PartitionKey>,
+    /// Range header, if sent.
+    pub range: Option<RangeId>,
+    /// Start/end EPK headers, if sent.
+    pub epks: Option<EpkRange>,
+    pub action: ItemAction,
+}
+
+#[derive(Debug, Clone)]
+pub enum ItemAction {
+    Create {
+        body: Bytes,
+        is_upsert: bool,
+    },
+    /// `id` is the decoded last path segment: a name, or a rid when the link is rid-based.
+    Read {
+        id: String,
+    },
+    Replace {
+        id: String,
+        body: Bytes,
+    },
+    Patch {
+        id: String,
+        body: Bytes,
+    },
+    Delete {
+        id: String,
+    },
+    /// Transactional when `is_atomic`; otherwise bulk: independent operations on one range.
+    Batch {
+        calls: Vec<BatchCall>,
+        is_atomic: bool,
+        continue_on_error: bool,
+    },
+    ReadFeed,
+    ChangeFeed {
+        mode: FeedMode,
+        start: FeedStart,
+    },
+    Query {
+        query: QueryText,
+        cross_partition: bool,
+        wants_query_metrics: bool,
+        wants_index_metrics: IndexMetrics,
+        enable_scan: bool,
+    },
+    QueryPlan {
+        query: QueryText,
+        supported_features: String,
+    },
+    /// Deletes every item of one logical partition.
+    DeleteLogicalPartition,
+    /// Runs a stored procedure.
+    Execute {
+        procedure: String,
+        arguments: Bytes,
+        wants_log: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexMetrics {
+    No,
+    /// `x-ms-cosmos-populateindexmetrics`: base64.
+    V1,
+    /// `…-V2`: percent-encoded.
+    V2,
+}
+
+/// One operation of a batch or bulk request, decoded from JSON or `HybridRow`.
+#[derive(Debug, Clone)]
+pub struct BatchCall {
+    pub action: BatchAction,
+    /// Bulk: every operation names its own key (the JSON text of the array).
+    pub key: Option<PartitionKey>,
+    pub if_match: Option<String>,
+    pub if_none_match: Option<String>,
+    /// Leave the written item out of the result.
+    pub minimal: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum BatchAction {
+    Create { body: Bytes },
+    Upsert { body: Bytes },
+    Read { id: String },
+    Replace { id: String, body: Bytes },
+    Patch { id: String, body: Bytes },
+    Delete { id: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeedMode {
+    LatestVersion,
+    AllVersionsAndDeletes,
+}
+
+/// Where a change-feed read starts. Several may be given; all apply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeedStart {
+    /// `If-None-Match`: an etag of an earlier page.
+    pub after: Option<String>,
+    /// `If-None-Match: *`.
+    pub is_now: bool,
+    /// `If-Modified-Since`, seconds since the epoch: only items changed strictly later.
+    pub later_than_seconds: Option<u64>,
+}
+
+/// Text and parameters of a query, not yet parsed.
+#[derive(Debug, Clone, Default)]
+pub struct QueryText {
+    pub text: String,
+    pub parameters: Vec<(String, model::Value)>,
+}

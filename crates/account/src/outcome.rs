@@ -1,0 +1,72 @@
+//! What an operation answers: facts, not headers. The gateway alone knows how they look on the wire.
+
+use bytes::Bytes;
+use model::{Charge, ETag, Lsn, RangeId, SessionToken, Status};
+
+/// A successful answer (200, 201, 204, 207, 304).
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub status: Status,
+    pub body: Body,
+    pub facts: Facts,
+}
+
+#[derive(Debug, Clone)]
+pub enum Body {
+    Empty,
+    /// JSON text of one resource.
+    Resource(Bytes),
+    /// JSON texts of a page. `envelope` is the wire name of the array (`Documents`, `Databases`, …).
+    Feed {
+        owner_rid: String,
+        envelope: &'static str,
+        rows: Vec<Bytes>,
+    },
+    /// Results of a batch, in request order; the gateway writes JSON or `HybridRow`.
+    Batch(Vec<BatchResult>),
+}
+
+#[derive(Debug, Clone)]
+pub struct BatchResult {
+    pub status: Status,
+    pub charge: Charge,
+    pub etag: Option<ETag>,
+    pub body: Option<Bytes>,
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What surrounds an answer, success or failure alike. Absent facts give no header.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    pub charge: Charge,
+    pub session: Option<SessionToken>,
+    pub lsn: Option<Lsn>,
+    pub item_lsn: Option<Lsn>,
+    /// The range that served the request; none when several did.
+    pub range: Option<RangeId>,
+    pub etag: Option<ETag>,
+    /// `x-ms-alt-content-path`: names of the owner, e.g. `dbs/d/colls/c`.
+    pub owner_path: Option<String>,
+    /// `x-ms-content-path`: rid of the owner.
+    pub owner_rid: Option<String>,
+    pub continuation: Option<String>,
+    pub n_items: Option<u64>,
+    /// `x-ms-resource-quota`, `x-ms-resource-usage`.
+    pub quota: Option<String>,
+    pub usage: Option<String>,
+    pub index_progress: Option<i32>,
+    pub min_throughput: Option<u64>,
+    pub offer_replace_pending: Option<bool>,
+    pub query_metrics: Option<String>,
+    /// Already encoded as the request asked (base64 or percent).
+    pub index_metrics: Option<String>,
+    pub query_execution_info: bool,
+    pub script_log: Option<String>,
+}
+
+/// A failed answer: the error and what is known around it (charge, session token, range).
+#[derive(Debug)]
+pub struct Failed {
+    pub error: crate::Error,
+    pub facts: Box<Facts>,
+}

@@ -1,0 +1,188 @@
+//! What is wrong with the properties of a container.
+//!
+//! Wire: the texts hold the substrings of protocol.md §5.3, which SDK test suites look for.
+
+use model::{Failure, Status};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    #[error("The property '{property}' is known but not supported by this server")]
+    NotSupported { property: &'static str },
+    #[error("The '{property}' value '{value}' is invalid. One of the specified inputs is invalid")]
+    UnknownValue { property: &'static str, value: String },
+    #[error(
+        "The input ttl '{value}' is invalid. Ensure to provide a nonzero positive Int32 value or -1 for '{property}'. One of the input values is invalid."
+    )]
+    TtlInvalid { property: &'static str, value: String },
+
+    #[error("The partition key definition of a document collection is invalid: {reason}")]
+    PartitionKeyInvalid { reason: String },
+    #[error("Too many partition key paths: {count} specified, at most {max} are allowed")]
+    TooManyKeyPaths { count: usize, max: usize },
+    #[error(
+        "The 'kind' value 'MultiHash' specified in the partition key definition is invalid. \
+         Please choose 'Hash' partition type."
+    )]
+    MultiHashTooOld,
+
+    #[error(
+        "The indexing policy is invalid: automatic indexing must be false when the indexing mode is none"
+    )]
+    AutomaticWithoutIndex,
+    #[error("The indexing policy is invalid: with indexing mode none there can be no index paths")]
+    PathsWithoutIndex,
+    #[error(
+        "The special mandatory indexing path \"/\" is not provided in any of the path type sets. Please provide this path in one of the sets."
+    )]
+    RootPathMissing,
+    #[error(
+        "The indexing path '{path}' is in both the included and the excluded paths, or there twice"
+    )]
+    IndexPathTwice { path: String },
+    #[error(
+        "The indexing path '{path}' could not be accepted, failed near position '{position}'. Please ensure that the path is a valid path. Common errors include invalid characters or absence of quotes around labels."
+    )]
+    IndexPathInvalid { path: String, position: usize },
+    #[error("The indexing policy has {count} {what}, at most {max} are allowed")]
+    TooMany { what: &'static str, count: usize, max: usize },
+    #[error("The indexing policy has an invalid composite index: it needs at least two paths")]
+    CompositeTooShort,
+    #[error(
+        "The composite index path '{path}' is invalid: it must name a property, without wildcard and not twice in one index"
+    )]
+    CompositePath { path: String },
+    #[error(
+        "The spatial data types array cannot be empty. Assign at least one spatial type for the 'types' array for the path {path}"
+    )]
+    SpatialTypesEmpty { path: String },
+    #[error("A spatial index with the Geometry type must have a bounding box: path '{path}'")]
+    BoundingBoxMissing { path: String },
+    #[error(
+        "The bounding box of the spatial index path '{path}' is invalid: xmin < xmax and ymin < ymax must hold"
+    )]
+    BoundingBoxInvalid { path: String },
+
+    #[error("The Vector Embedding Policy has an invalid Path:{path}. {reason}")]
+    VectorPath { path: String, reason: &'static str },
+    #[error(
+        "The Vector Embedding Policy has an invalid DataType:{value}. The Vector Embedding Policy has an invalid DataType"
+    )]
+    VectorDataType { value: String },
+    #[error("The Vector Embedding Policy has an invalid DistanceFunction:{value}")]
+    VectorDistance { value: String },
+    #[error(
+        "The Vector Embedding Policy has Dimensions:{dimensions} which is outside the supported range of 1 to {max}"
+    )]
+    VectorDimensions { dimensions: i64, max: i64 },
+    #[error("The Vector Indexing Policy's Index Type::{value} is invalid")]
+    VectorIndexType { value: String },
+    #[error("The Vector Indexing Policy's path::{path} not matching in Embedding's path")]
+    VectorIndexPath { path: String },
+    #[error(
+        "The Vector Indexing Policy's Index Type::flat has been used with Dimensions::{dimensions} which is more than the maximum supported value of {max}"
+    )]
+    VectorFlatDimensions { dimensions: i64, max: i64 },
+    #[error(
+        "The Vector Indexing Policy parameter {parameter}:{value} is invalid: it must be between {min} and {max}"
+    )]
+    VectorParameter { parameter: &'static str, value: i64, min: i64, max: i64 },
+    #[error(
+        "The Vector Indexing Policy parameter {parameter} is not supported with Index Type::{kind}"
+    )]
+    VectorParameterUnfit { parameter: &'static str, kind: &'static str },
+    #[error("The Vector Indexing Policy has an invalid Shard Path: {path}.")]
+    VectorShardPath { path: String },
+
+    #[error("The Full Text Policy contains an invalid Path: {path}")]
+    FullTextPath { path: String },
+    #[error(
+        "The Full Text Policy contains an unsupported language {language}. Supported languages are: {supported}"
+    )]
+    FullTextLanguage { language: String, supported: &'static str },
+    #[error("Missing path in full-text index specification at index ({index})")]
+    FullTextIndexWithoutPath { index: usize },
+    #[error("Full-text index specification at index ({index}) contains invalid path")]
+    FullTextIndexPath { index: usize },
+    #[error(
+        "The path of the Full Text Index {path} does not match the path specified in the Full Text Policy"
+    )]
+    FullTextIndexUnmatched { path: String },
+
+    #[error("The unique key policy is invalid: {reason}")]
+    UniqueKeyInvalid { reason: &'static str },
+    #[error(
+        "The unique key path '{path}' is invalid: it must name a property, without wildcard and only once in its key"
+    )]
+    UniqueKeyPath { path: String },
+    #[error("The computed property name '{name}' is invalid: {reason}")]
+    ComputedName { name: String, reason: &'static str },
+    #[error("The query of the computed property '{name}' is invalid: {reason}")]
+    ComputedQuery { name: String, reason: String },
+    #[error("The client encryption policy is invalid: {reason}")]
+    EncryptionInvalid { reason: String },
+    #[error("The conflict resolution policy is invalid: {reason}")]
+    ConflictInvalid { reason: &'static str },
+
+    #[error("Document collection partition key cannot be changed.")]
+    PartitionKeyChanged,
+    #[error(
+        "The unique index cannot be modified. To change the unique index, remove the collection and re-create a new one."
+    )]
+    UniqueKeysChanged,
+    #[error("'{property}' cannot be changed as part of collection replace operation.")]
+    Changed { property: &'static str },
+    #[error(
+        "The Vector Embedding Policy cannot be changed: existing embeddings must stay as they are"
+    )]
+    VectorEmbeddingChanged,
+}
+
+impl Failure for PolicyError {
+    fn status(&self) -> Status {
+        match self {
+            // Wire: 403 for this one alone, protocol.md §14.2.
+            Self::UniqueKeysChanged => Status::FORBIDDEN,
+            Self::NotSupported { .. }
+            | Self::UnknownValue { .. }
+            | Self::TtlInvalid { .. }
+            | Self::PartitionKeyInvalid { .. }
+            | Self::TooManyKeyPaths { .. }
+            | Self::MultiHashTooOld
+            | Self::AutomaticWithoutIndex
+            | Self::PathsWithoutIndex
+            | Self::RootPathMissing
+            | Self::IndexPathTwice { .. }
+            | Self::IndexPathInvalid { .. }
+            | Self::TooMany { .. }
+            | Self::CompositeTooShort
+            | Self::CompositePath { .. }
+            | Self::SpatialTypesEmpty { .. }
+            | Self::BoundingBoxMissing { .. }
+            | Self::BoundingBoxInvalid { .. }
+            | Self::VectorPath { .. }
+            | Self::VectorDataType { .. }
+            | Self::VectorDistance { .. }
+            | Self::VectorDimensions { .. }
+            | Self::VectorIndexType { .. }
+            | Self::VectorIndexPath { .. }
+            | Self::VectorFlatDimensions { .. }
+            | Self::VectorParameter { .. }
+            | Self::VectorParameterUnfit { .. }
+            | Self::VectorShardPath { .. }
+            | Self::FullTextPath { .. }
+            | Self::FullTextLanguage { .. }
+            | Self::FullTextIndexWithoutPath { .. }
+            | Self::FullTextIndexPath { .. }
+            | Self::FullTextIndexUnmatched { .. }
+            | Self::UniqueKeyInvalid { .. }
+            | Self::UniqueKeyPath { .. }
+            | Self::ComputedName { .. }
+            | Self::ComputedQuery { .. }
+            | Self::EncryptionInvalid { .. }
+            | Self::ConflictInvalid { .. }
+            | Self::PartitionKeyChanged
+            | Self::Changed { .. }
+            | Self::VectorEmbeddingChanged => Status::BAD_REQUEST,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The ranges of a container and their physical partitions.
+//!
+//! Invariant: sorted by `min`, the ranges tile `["", "FF")` without gap or overlap.
+
+use std::sync::Arc;
+
+use model::{Env, Epk, EpkRange, Object, RangeId, Value};
+use partition::{Partition, Settings};
+use store::Store;
+
+use crate::body;
+use crate::catalog::record::{number_value, read_number};
+use crate::error::{Error, Result};
+
+/// What the catalog keeps of a range.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RangeEntry {
+    pub(crate) id: RangeId,
+    pub(crate) epks: EpkRange,
+    pub(crate) incarnation: u64,
+    pub(crate) rid_prefix: u16,
+    /// All ancestors, oldest first.
+    pub(crate) parents: Vec<RangeId>,
+    pub(crate) ts: u64,
+}
+
+impl RangeEntry {
+    pub(crate) fn to_value(&self) -> Value {
+        let parents = self.parents.iter().map(|RangeId(id)| Value::from(i64::from(*id)));
+        Value::Object(body::object([
+            ("id", i64::from(self.id.0).into()),
+            ("min", self.epks.min().to_string().into()),
+            ("max", self.epks.max().to_string().into()),
+            ("incarnation", number_value(self.incarnation)),
+            ("ridPrefix", i64::from(self.rid_prefix).into()),
+            ("parents", Value::Array(parents.collect())),
+            ("ts", number_value(self.ts)),
+        ]))
+    }
+
+    fn from_value(value: &Value) -> Option<RangeEntry> {
+        let number = |name| value.get(name).and_then(read_number);
+        let epk = |name| Epk::parse(value.get(name)?.as_str()?).ok();
+        let id = |value: &Value| Some(RangeId(u32::try_from(read_number(value)?).ok()?));
+        let parents = value.get("parents")?.as_array()?;
+        Some(RangeEntry {
+            id: id(value.get("id")?)?,
+            epks: EpkRange::new(epk("min")?, epk("max")?)?,
+            incarnation: number("incarnation")?,
+            rid_prefix: u16::try_from(number("ridPrefix")?).ok()?,
+            parents: parents.iter().map(id).collect::<Option<_>>()?,
+            ts: number("ts")?,
+        })
+    }
+}
+
+/// One range and the partition that serves it.
+#[derive(Debug, Clone)]
+pub(crate) struct Range {
+    pub(crate) entry: RangeEntry,
+    pub(crate) partition: Partition,
+}
+
+impl Range {
+    pub(crate) fn id(&self) -> RangeId {
+        self.entry.id
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct RangeMap {
+    ranges: Vec<Range>,
+    /// Changes with the topology and only then.
+    pub(crate) etag: String,
+}
+
+impl RangeMap {
+    /// Opens the partitions that a container's state names.
+    pub(crate) fn open(
+        store: &Arc<dyn Store>,
+        env: &Env,
+        state: &Object,
+        settings: &Arc<Settings>,
+    ) -> Result<RangeMap> {
+        let corrupt = |what: &str| Error::CatalogCorrupt(format!("ranges: {what}"));
+        let entries = state.get("ranges").and_then(Value::as_array);
+        let entries = entries.ok_or_else(|| corrupt("missing"))?.iter().map(RangeEntry::from_value);
+        let mut entries =
+            entries.collect::<Option<Vec<_>>>().ok_or_else(|| corrupt("malformed"))?;
+        entries.sort_by(|a, b| a.epks.min().cmp(b.epks.min()));
+        if !tiles(&entries) {
+            return Err(corrupt("they do not tile the hash space"));
+        }
+        let open = |entry: RangeEntry| {
+            let (store, settings) = (Arc::clone(store), Arc::clone(settings));
+            let epks = entry.epks.clone();
+            let partition =
+                Partition::open(store, entry.incarnation, entry.id, epks, settings, env.clone())?;
+            Ok(Range { entry, partition })
+        };
+        let ranges = entries.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+        let etag = state.get("rangesEtag").and_then(Value::as_str);
+        let etag = etag.ok_or_else(|| corrupt("no etag"))?.to_owned();
+        Ok(RangeMap { ranges, etag })
+    }
+
+    /// The range that owns `epk`.
+    #[expect(clippy::expect_used, reason = "checked when the map was opened")]
+    pub(crate) fn route(&self, epk: &Epk) -> &Range {
+        let after = self.ranges.partition_point(|range| range.entry.epks.min() <= epk);
+        let index = after.saturating_sub(1);
+        self.ranges.get(index).expect("the range map always covers the hash space")
+    }
+
+    pub(crate) fn by_id(&self, id: RangeId) -> Option<&Range> {
+        self.ranges.iter().find(|range| range.entry.id == id)
+    }
+
+    /// In the order of the hash space.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Range> {
+        self.ranges.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(crate) fn overlapping<'a>(&'a self, epks: &'a EpkRange) -> impl Iterator<Item = &'a Range> {
+        self.ranges.iter().filter(|range| range.entry.epks.overlaps(epks))
+    }
+}
+
+fn tiles(entries: &[RangeEntry]) -> bool {
+    let full = EpkRange::full();
+    let ends_meet =
+        entries.windows(2).all(|pair| matches!(pair, [a, b] if a.epks.max() == b.epks.min()));
+    let first = entries.first().map(|entry| entry.epks.min());
+    let last = entries.last().map(|entry| entry.epks.max());
+    ends_meet && first == Some(full.min()) && last == Some(full.max())
+}

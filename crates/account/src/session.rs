@@ -1,0 +1,64 @@
+//! Session tokens and consistency: what a reader may insist on.
+//!
+//! Wire: protocol.md §10. Every read is served from the latest state, so any weaker level is honoured too.
+
+use model::{RangeId, SessionEntry, SessionToken};
+
+use crate::container::Container;
+use crate::error::{Error, Result};
+use crate::operation::{Consistency, Options};
+use crate::range_map::Range;
+
+/// Wire: a single region has one epoch.
+pub(crate) const VERSION: i64 = -1;
+
+pub(crate) fn consistency_name(consistency: Consistency) -> &'static str {
+    match consistency {
+        Consistency::Strong => "Strong",
+        Consistency::BoundedStaleness => "BoundedStaleness",
+        Consistency::Session => "Session",
+        Consistency::ConsistentPrefix => "ConsistentPrefix",
+        Consistency::Eventual => "Eventual",
+    }
+}
+
+/// A request may weaken the account's consistency, never strengthen it.
+pub(crate) fn check_consistency(options: &Options, default: Consistency) -> Result<()> {
+    match options.consistency {
+        // Strongest first in the order of the enum.
+        Some(requested) if requested < default => Err(Error::ConsistencyTooStrong {
+            requested: consistency_name(requested),
+            default: consistency_name(default),
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Refuses a read whose token is ahead of the range: those writes are not here.
+pub(crate) fn check_read(
+    options: &Options,
+    default: Consistency,
+    container: &Container,
+    range: &Range,
+) -> Result<()> {
+    let level = options.consistency.unwrap_or(default);
+    let Some(token) = options.session.as_ref().filter(|_| level <= Consistency::Session) else {
+        return Ok(());
+    };
+    let Some(entry) = token.lsn_for(range.id(), container.parents(range.id())) else {
+        return Ok(());
+    };
+    let lsn = range.partition.lsn();
+    let is_ahead = entry.version > VERSION || entry.version == VERSION && entry.lsn > lsn;
+    if is_ahead { Err(Error::SessionUnavailable) } else { Ok(()) }
+}
+
+/// The token of a response that `ranges` served.
+pub(crate) fn token(ranges: &[(RangeId, model::Lsn)]) -> Option<SessionToken> {
+    let ((first, lsn), rest) = ranges.split_first()?;
+    let mut token = SessionToken::single(*first, VERSION, *lsn);
+    for (range, lsn) in rest {
+        token.push(SessionEntry { range: *range, version: VERSION, lsn: *lsn });
+    }
+    Some(token)
+}

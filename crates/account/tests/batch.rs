@@ -1,0 +1,152 @@
+//! Transactional batch and bulk.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+mod support;
+
+use bytes::Bytes;
+use model::RangeId;
+use support::{Client, call, create_call, delete_call, key, read_call, upsert_call};
+
+fn codes(answer: &support::Answer) -> Vec<u16> {
+    answer.batch.iter().map(|result| result.status.code).collect()
+}
+
+#[tokio::test]
+async fn a_batch_is_all_or_nothing() {
+    for n_ranges in [1, 3] {
+        let client = Client::with_container(n_ranges).await;
+        let items = client.items().key(r#"["a"]"#);
+        let patch = account::BatchAction::Patch {
+            id: "1".into(),
+            body: Bytes::from_static(br#"{"operations":[{"op":"incr","path":"/n","value":2}]}"#),
+        };
+        let done = items
+            .batch(vec![
+                create_call(r#"{"id":"1","pk":"a","n":1}"#),
+                upsert_call(r#"{"id":"2","pk":"a"}"#),
+                call(patch),
+                read_call("1"),
+                delete_call("2"),
+            ])
+            .await
+            .expect(200);
+        assert_eq!(codes(&done), [201, 201, 200, 200, 204]);
+        let read = model::json::parse(done.batch[3].body.as_ref().unwrap()).unwrap();
+        assert_eq!(read.get("n").and_then(model::Value::as_i64), Some(3));
+        let failed = items
+            .batch(vec![
+                create_call(r#"{"id":"3","pk":"a"}"#),
+                create_call(r#"{"id":"1","pk":"a"}"#),
+                delete_call("1"),
+            ])
+            .await
+            .expect(207);
+        assert_eq!(codes(&failed), [424, 409, 424]);
+        assert!(failed.facts.session.is_some());
+        assert_eq!(items.feed().await.ids(), ["1"]);
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_key_fails_its_operation_and_the_batch() {
+    let client = Client::with_container(2).await;
+    let items = client.items().key(r#"["a"]"#);
+    let failed = items
+        .batch(vec![create_call(r#"{"id":"1","pk":"a"}"#), create_call(r#"{"id":"2","pk":"b"}"#)])
+        .await
+        .expect_sub(207, 1001);
+    assert_eq!(codes(&failed), [424, 400]);
+    let malformed = items.batch(vec![create_call("{"), read_call("1")]).await.expect(207);
+    assert_eq!(codes(&malformed), [400, 424]);
+    assert_eq!(client.items().feed().await.rows.len(), 0);
+}
+
+#[tokio::test]
+async fn batches_have_limits() {
+    let client = Client::with_container(1).await;
+    let items = client.items().key(r#"["a"]"#);
+    let empty = items.batch(Vec::new()).await.expect(400);
+    assert!(empty.message.contains("Batch request has no operations."));
+    let many = items.batch((0..101).map(|_| read_call("1")).collect()).await.expect(400);
+    assert!(many.message.contains("Batch request has more operations than what is supported."));
+    let body = format!(r#"{{"id":"1","pk":"a","x":"{}"}}"#, "x".repeat(1 << 20));
+    items.batch(vec![create_call(&body), upsert_call(&body)]).await.expect(413);
+    client.items().batch(vec![read_call("1")]).await.expect(400);
+    let all = (0..100).map(|id| create_call(&format!(r#"{{"id":"{id}","pk":"a"}}"#))).collect();
+    let before = items.feed().await.facts.lsn.unwrap();
+    let done = items.batch(all).await.expect(200);
+    assert_eq!(done.batch.len(), 100);
+    assert_eq!(done.facts.lsn.unwrap().0, before.0 + 1, "one commit");
+}
+
+#[tokio::test]
+async fn minimal_results_leave_out_what_was_written() {
+    let client = Client::with_container(1).await;
+    let mut create = create_call(r#"{"id":"1","pk":"a"}"#);
+    create.minimal = true;
+    let mut read = read_call("1");
+    read.minimal = true;
+    let done = client.items().key(r#"["a"]"#).batch(vec![create, read]).await.expect(200);
+    assert!(done.batch[0].body.is_none() && done.batch[0].etag.is_some());
+    assert!(done.batch[1].body.is_some());
+}
+
+#[tokio::test]
+async fn bulk_operations_are_independent_and_ordered() {
+    let client = Client::with_container(1).await;
+    let mut read = read_call("1");
+    read.key = Some(key(r#"["a"]"#));
+    let mut lost = read_call("nothing");
+    lost.key = Some(key(r#"["z"]"#));
+    let done = client
+        .items()
+        .range(0)
+        .bulk(vec![
+            create_call(r#"{"id":"1","pk":"a"}"#),
+            create_call(r#"{"id":"1","pk":"a"}"#),
+            upsert_call(r#"{"id":"1","pk":"a","v":2}"#),
+            create_call(r#"{"id":"2","pk":"b"}"#),
+            read,
+            lost,
+            create_call("not json"),
+            delete_call("1"),
+        ])
+        .await
+        .expect(207);
+    assert_eq!(codes(&done), [201, 409, 200, 201, 200, 404, 400, 400]);
+    assert_eq!(done.facts.range, Some(RangeId(0)));
+    assert_eq!(client.items().feed().await.rows.len(), 2);
+}
+
+#[tokio::test]
+async fn bulk_stops_at_the_first_failure_if_told_so() {
+    let client = Client::with_container(1).await;
+    let calls = vec![
+        create_call(r#"{"id":"1","pk":"a"}"#),
+        create_call(r#"{"id":"1","pk":"a"}"#),
+        create_call(r#"{"id":"2","pk":"a"}"#),
+    ];
+    let action = account::ItemAction::Batch { calls, is_atomic: false, continue_on_error: false };
+    let done = client.items().range(0).run(action).await.expect(207);
+    assert_eq!(codes(&done), [201, 409, 424]);
+    assert_eq!(client.items().feed().await.rows.len(), 1);
+}
+
+#[tokio::test]
+async fn a_key_outside_the_named_range_is_gone() {
+    let client = Client::with_container(8).await;
+    let calls: Vec<_> =
+        (0..32).map(|n| create_call(&format!(r#"{{"id":"{n}","pk":"k{n}"}}"#))).collect();
+    let done = client.items().range(3).bulk(calls).await.expect(207);
+    let (mut written, mut gone) = (0, 0);
+    for result in &done.batch {
+        match (result.status.code, result.status.sub) {
+            (201, 0) => written += 1,
+            (410, 1002) => gone += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(written > 0 && gone > 0);
+    assert_eq!(client.items().range(3).feed().await.rows.len(), written);
+    assert_eq!(client.items().feed().await.rows.len(), written);
+}

@@ -1,0 +1,222 @@
+//! Container properties: what is completed, what is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+mod support;
+
+use model::Value;
+use support::{Client, value};
+
+const DEFAULT_POLICY: &str = r#"{"indexingMode":"consistent","automatic":true,
+    "includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#;
+
+async fn client() -> Client {
+    let client = Client::new(1).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    client
+}
+
+fn body(extra: &str) -> String {
+    let comma = if extra.is_empty() { "" } else { "," };
+    format!(
+        r#"{{"id":"c","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}}{comma}{extra}}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_minimal_container_is_completed() {
+    let client = client().await;
+    let created = client.create("dbs/d/colls", &body("")).await.expect(201).value;
+    let expected = [
+        ("indexingPolicy", DEFAULT_POLICY),
+        ("partitionKey", r#"{"paths":["/pk"],"kind":"Hash","version":2}"#),
+        (
+            "conflictResolutionPolicy",
+            r#"{"mode":"LastWriterWins","conflictResolutionPath":"/_ts",
+          "conflictResolutionProcedure":""}"#,
+        ),
+        ("geospatialConfig", r#"{"type":"Geography"}"#),
+        ("_docs", r#""docs/""#),
+        ("_sprocs", r#""sprocs/""#),
+        ("_triggers", r#""triggers/""#),
+        ("_udfs", r#""udfs/""#),
+        ("_conflicts", r#""conflicts/""#),
+    ];
+    for (name, text) in expected {
+        assert_eq!(created.get(name), Some(&value(text)), "{name}");
+    }
+    for absent in [
+        "uniqueKeyPolicy",
+        "defaultTtl",
+        "computedProperties",
+        "vectorEmbeddingPolicy",
+        "fullTextPolicy",
+        "changeFeedPolicy",
+        "clientEncryptionPolicy",
+    ] {
+        assert_eq!(created.get(absent), None, "{absent}");
+    }
+}
+
+#[tokio::test]
+async fn policies_are_completed_as_the_service_does() {
+    #[rustfmt::skip]
+    let table = [
+        // property, sent, returned
+        ("indexingPolicy", "{}", DEFAULT_POLICY),
+        ("indexingPolicy", r#"{"includedPaths":[],"excludedPaths":[]}"#, DEFAULT_POLICY),
+        ("indexingPolicy", r#"{"indexingMode":"Consistent","automatic":false}"#,
+         r#"{"indexingMode":"consistent","automatic":false,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#),
+        ("indexingPolicy", r#"{"indexingMode":"None","automatic":false}"#,
+         r#"{"indexingMode":"none","automatic":false,"includedPaths":[],"excludedPaths":[]}"#),
+        ("indexingPolicy", r#"{"includedPaths":[{"path":"/*","indexes":[{"kind":"Range","dataType":"Number","precision":-1}]}]}"#, DEFAULT_POLICY),
+        ("indexingPolicy", r#"{"includedPaths":[{"path":"/a/?"}],"excludedPaths":[{"path":"/*"}]}"#,
+         r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/a/?"}],"excludedPaths":[{"path":"/*"},{"path":"/\"_etag\"/?"}]}"#),
+        ("indexingPolicy", r#"{"excludedPaths":[{"path":"/big/*"},{"path":"/_etag/?"}]}"#,
+         r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/big/*"},{"path":"/_etag/?"}]}"#),
+        ("indexingPolicy", r#"{"compositeIndexes":[[{"path":"/a"},{"path":"/b","order":"Descending"}]]}"#,
+         r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}],
+             "compositeIndexes":[[{"path":"/a","order":"ascending"},{"path":"/b","order":"descending"}]]}"#),
+        ("indexingPolicy", r#"{"spatialIndexes":[{"path":"/loc/*","types":["point","Polygon"]}]}"#,
+         r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}],
+             "spatialIndexes":[{"path":"/loc/*","types":["Point","Polygon"]}]}"#),
+        ("defaultTtl", "-1", "-1"),
+        ("defaultTtl", "60", "60"),
+        ("analyticalStorageTtl", "-1", "-1"),
+        ("uniqueKeyPolicy", r#"{"uniqueKeys":[{"paths":["/email","/address/zip"]}]}"#, r#"{"uniqueKeys":[{"paths":["/email","/address/zip"]}]}"#),
+        ("conflictResolutionPolicy", r#"{"mode":"custom","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/s"}"#,
+         r#"{"mode":"Custom","conflictResolutionPath":"","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/s"}"#),
+        ("conflictResolutionPolicy", r#"{"conflictResolutionPath":"/rank"}"#,
+         r#"{"mode":"LastWriterWins","conflictResolutionPath":"/rank","conflictResolutionProcedure":""}"#),
+        ("geospatialConfig", r#"{"type":"geometry"}"#, r#"{"type":"Geometry"}"#),
+        ("computedProperties", r#"[{"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}]"#,
+         r#"[{"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}]"#),
+        ("changeFeedPolicy", r#"{"retentionDuration":10}"#, r#"{"retentionDuration":10}"#),
+        ("vectorEmbeddingPolicy", r#"{"vectorEmbeddings":[{"path":"/v","dataType":"Float32","dimensions":3,"distanceFunction":"cosine"}]}"#,
+         r#"{"vectorEmbeddings":[{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"cosine"}]}"#),
+        ("fullTextPolicy", r#"{"fullTextPaths":[{"path":"/text"}]}"#, r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/text"}]}"#),
+        ("clientEncryptionPolicy", r#"{"includedPaths":[{"path":"/secret","clientEncryptionKeyId":"k","encryptionType":"randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}]}"#,
+         r#"{"includedPaths":[{"path":"/secret","clientEncryptionKeyId":"k","encryptionType":"Randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}],"policyFormatVersion":1}"#),
+    ];
+    let client = client().await;
+    for (property, sent, returned) in table {
+        let sent = body(&format!("\"{property}\":{sent}"));
+        let created = client.create("dbs/d/colls", &sent).await.expect(201);
+        assert_eq!(created.value.get(property), Some(&value(returned)), "{sent}");
+        let read = client.read("dbs/d/colls/c").await.expect(200);
+        assert_eq!(read.value, created.value, "{sent}");
+        client.delete("dbs/d/colls/c").await.expect(204);
+    }
+}
+
+#[tokio::test]
+async fn wrong_policies_are_refused_with_the_service_words() {
+    let embedding = r#""vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/vector1","dataType":"float32","dimensions":256,"distanceFunction":"euclidean"}]}"#;
+    let with_embedding = |policy: &str| format!("{embedding},\"indexingPolicy\":{policy}");
+    let text = r#""fullTextPolicy":{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/abstract","language":"en-US"}]}"#;
+    let with_text = |policy: &str| format!("{text},\"indexingPolicy\":{policy}");
+    let embeddings =
+        |inner: &str| format!(r#""vectorEmbeddingPolicy":{{"vectorEmbeddings":[{inner}]}}"#);
+    #[rustfmt::skip]
+    let table: Vec<(String, &str)> = vec![
+        (r#""indexingPolicy":{"indexingMode":"eager"}"#.into(), "'indexingMode' value 'eager' is invalid"),
+        (r#""indexingPolicy":{"indexingMode":"none","automatic":true}"#.into(), "automatic"),
+        (r#""indexingPolicy":{"indexingMode":"none","includedPaths":[{"path":"/a/?"}]}"#.into(), "none"),
+        (r#""indexingPolicy":{"includedPaths":[{"path":"/a/?"}]}"#.into(), "special mandatory indexing path \"/\""),
+        (r#""indexingPolicy":{"includedPaths":[{"path":"/a"}]}"#.into(), "'/a' could not be accepted"),
+        (r#""indexingPolicy":{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/*"}]}"#.into(), "'/*'"),
+        (r#""indexingPolicy":{"includedPaths":[{"path":"/*","indexes":[{"kind":"Odd"}]}]}"#.into(), "'kind' value 'Odd'"),
+        (r#""indexingPolicy":{"compositeIndexes":[[{"path":"/a"}]]}"#.into(), "at least two paths"),
+        (r#""indexingPolicy":{"compositeIndexes":[[{"path":"/a/*"},{"path":"/b"}]]}"#.into(), "composite index path '/a/*'"),
+        (r#""indexingPolicy":{"compositeIndexes":[[{"path":"/a","order":"up"},{"path":"/b"}]]}"#.into(), "'order' value 'up'"),
+        (r#""indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":[]}]}"#.into(), "The spatial data types array cannot be empty. Assign at least one spatial type for the 'types' array for the path"),
+        (r#""indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":["Circle"]}]}"#.into(), "'types' value 'Circle'"),
+        (r#""geospatialConfig":{"type":"Geometry"},"indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":["Point"]}]}"#.into(), "bounding box"),
+        (r#""geospatialConfig":{"type":"Sphere"}"#.into(), "'Sphere'"),
+        (r#""indexingPolicy":{"vectorIndexes":[{"path":"/vector1","type":"flat"}]}"#.into(), "vector1 not matching in Embedding's path"),
+        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"notFlat"}]}"#), "Index Type::notFlat is invalid"),
+        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector2","type":"flat"}]}"#), "vector2 not matching in Embedding's path"),
+        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","vectorIndexShardKey":["country"]}]}"#), "The Vector Indexing Policy has an invalid Shard Path: country."),
+        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","quantizationByteSize":9000}]}"#), "quantizationByteSize"),
+        (embeddings(r#"{"path":"/v","dataType":"float64","dimensions":3,"distanceFunction":"cosine"}"#), "Vector Embedding Policy has an invalid DataType"),
+        (embeddings(r#"{"path":"/v","dataType":"float32","dimensions":-3,"distanceFunction":"cosine"}"#), "The Vector Embedding Policy has Dimensions:-3"),
+        (embeddings(r#"{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"handMeasured"}"#), "The Vector Embedding Policy has an invalid DistanceFunction:handMeasured"),
+        (r#""fullTextPolicy":{"defaultLanguage":"spa-SPA"}"#.into(), "The Full Text Policy contains an unsupported language spa-SPA. Supported languages are:"),
+        (r#""fullTextPolicy":{"fullTextPaths":[{"path":"abstract"}]}"#.into(), "The Full Text Policy contains an invalid Path: abstract"),
+        (with_text(r#"{"fullTextIndexes":[{"path":"/path"}]}"#), "The path of the Full Text Index /path does not match the path specified in the Full Text Policy"),
+        (with_text(r#"{"fullTextIndexes":[{"path":"abstract"}]}"#), "Full-text index specification at index (0) contains invalid path"),
+        (with_text(r#"{"fullTextIndexes":[{"other":"abstract"}]}"#), "Missing path in full-text index specification at index (0)"),
+        (r#""defaultTtl":0"#.into(), "defaultTtl"), (r#""defaultTtl":-2"#.into(), "defaultTtl"),
+        (r#""defaultTtl":1.5"#.into(), "defaultTtl"), (r#""defaultTtl":"60""#.into(), "defaultTtl"),
+        (r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":[]}]}"#.into(), "unique key"),
+        (r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["email"]}]}"#.into(), "unique key path 'email'"),
+        (r#""conflictResolutionPolicy":{"mode":"Vote"}"#.into(), "'mode' value 'Vote'"),
+        (r#""computedProperties":[{"name":"id","query":"SELECT VALUE 1 FROM c"}]"#.into(), "computed property name 'id'"),
+        (r#""computedProperties":[{"name":"x","query":"SELECT VALUE"}]"#.into(), "computed property 'x'"),
+        (r#""computedProperties":[{"name":"x","query":"SELECT c.a FROM c"}]"#.into(), "SELECT VALUE"),
+        (r#""computedProperties":[{"name":"x","query":"SELECT VALUE c.a FROM c WHERE c.b"}]"#.into(), "only SELECT VALUE and FROM are allowed"),
+        (r#""computedProperties":[{"name":"x"}]"#.into(), "'query; ' - are missing"),
+        (r#""changeFeedPolicy":{"retentionDuration":-1}"#.into(), "retentionDuration"),
+        (r#""clientEncryptionPolicy":{"policyFormatVersion":3,"includedPaths":[]}"#.into(), "policyFormatVersion 3"),
+        (r#""materializedViewDefinition":{"sourceCollectionId":"x"}"#.into(), "not supported"),
+        (r#""indexingPolicy":[]"#.into(), "indexingPolicy"),
+    ];
+    let client = client().await;
+    for (extra, message) in table {
+        let answer = client.create("dbs/d/colls", &body(&extra)).await.expect(400);
+        assert!(answer.message.contains(message), "{extra}\n  {}", answer.message);
+    }
+    assert_eq!(client.list("dbs/d/colls").await.rows.len(), 0, "nothing was created");
+    assert_eq!(client.list("offers").await.rows.len(), 0, "no offer is left behind");
+}
+
+#[tokio::test]
+async fn partition_keys_are_checked() {
+    #[rustfmt::skip]
+    let table = [
+        (r#"{"paths":["/pk"]}"#, 201, r#"{"paths":["/pk"],"kind":"Hash","version":1}"#),
+        (r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#, 201, r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#),
+        (r#"{"paths":["/\"a b\"/c"],"kind":"Hash","version":2}"#, 201, r#"{"paths":["/\"a b\"/c"],"kind":"Hash","version":2}"#),
+        (r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash","version":2}"#, 400, "Too many partition key paths"),
+        (r#"{"paths":["/a"],"kind":"Odd"}"#, 400, "invalid"),
+        (r#"{"paths":["/a"],"version":3}"#, 400, "invalid"),
+        (r#"{"paths":["a"]}"#, 400, "invalid"), (r#"{"paths":["/a/?"]}"#, 400, "invalid"),
+        (r#"{"paths":[]}"#, 400, "invalid"), ("{}", 400, "invalid"),
+    ];
+    let client = client().await;
+    for (sent, code, expected) in table {
+        let body = format!(r#"{{"id":"c","partitionKey":{sent}}}"#);
+        let answer = client.create("dbs/d/colls", &body).await.expect(code);
+        if code == 201 {
+            assert_eq!(answer.value.get("partitionKey"), Some(&value(expected)));
+            client.delete("dbs/d/colls/c").await.expect(204);
+        } else {
+            assert!(answer.message.contains(expected), "{sent}: {}", answer.message);
+        }
+    }
+    let missing = client.create("dbs/d/colls", r#"{"id":"c"}"#).await.expect(400);
+    assert!(missing.message.contains("'partitionKey; ' - are missing"));
+    let old = client.with_options(|options| options.api_version = Some("2018-12-31".into()));
+    let body = r#"{"id":"c","partitionKey":{"paths":["/a","/b"],"kind":"MultiHash","version":2}}"#;
+    let refused = old.create("dbs/d/colls", body).await.expect(400);
+    assert!(
+        refused.message.contains("The 'kind' value 'MultiHash' specified in the partition key")
+    );
+}
+
+#[tokio::test]
+async fn quota_and_statistics_come_on_demand() {
+    let client = Client::with_container(2).await;
+    client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    let plain = client.read("dbs/d/colls/c").await;
+    assert_eq!((plain.facts.quota.clone(), plain.value.get("statistics")), (None, None));
+    let full = client.with_options(|options| {
+        options.wants_quota = true;
+        options.wants_partition_statistics = true;
+    });
+    let answer = full.read("dbs/d/colls/c").await;
+    assert!(answer.facts.usage.unwrap().contains("documentsCount=1;"));
+    assert!(answer.facts.quota.unwrap().contains("collectionSize=104857600;"));
+    assert_eq!(answer.facts.index_progress, Some(100));
+    let statistics = answer.value.get("statistics").and_then(Value::as_array).unwrap();
+    assert_eq!(statistics.len(), 2);
+}

@@ -1,0 +1,193 @@
+//! `docs/errors.md` lists every error of the account and of a partition; `UPDATE_EXPECT=1` rewrites it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+use std::fmt::Write;
+
+use account::{Error, PolicyError, ThroughputError};
+use expect_test::expect_file;
+use model::{Failure, RangeId};
+
+/// One of each. The match below breaks the build when a variant is missing here.
+fn account_errors() -> Vec<Error> {
+    let text = || "…".to_owned();
+    vec![
+        Error::NotFound,
+        Error::OwnerNotFound,
+        Error::AlreadyExists,
+        Error::EtagMismatch,
+        Error::LinkInvalid("…"),
+        Error::OperationNotAllowed { operation: "…" },
+        Error::NotSupported("…"),
+        Error::NotImplemented("…"),
+        Error::BodyMalformed,
+        Error::BodyTooLarge { bytes: 2, bytes_max: 1 },
+        Error::PropertyMissing { property: "…" },
+        Error::PropertyInvalid { property: text() },
+        Error::RangeGone { range: RangeId(0), container: text() },
+        Error::ContainerRidStale,
+        Error::SessionUnavailable,
+        Error::ConsistencyTooStrong { requested: "Strong", default: "Session" },
+        Error::KeyRequired,
+        Error::KeyMismatch,
+        Error::ContinuationInvalid,
+        Error::ContinuationTooLong,
+        Error::CrossPartitionDisabled,
+        Error::CrossPartitionUnservable { plan: text() },
+        Error::CrossPartitionAggregate,
+        Error::BatchEmpty,
+        Error::BatchTooLong,
+        Error::BatchTooLarge { bytes: 2, bytes_max: 1 },
+        Error::VersionsDisabled,
+        Error::VersionsStart,
+        Error::FeedPositionInvalid(text()),
+        Error::Forbidden,
+        Error::ReadOnlyKey,
+        Error::TokenInvalid,
+        Error::TokenExpired { expired_seconds: 1, now_seconds: 2 },
+        Error::TokenLifetime { seconds: 1, min: 10, max: 86_400 },
+        Error::SharedDatabaseFull(25),
+        Error::CatalogCorrupt(text()),
+        Error::CatalogChanged,
+        Error::TaskLost,
+    ]
+}
+
+/// Invariant: a new variant must be listed above or be a wrapper.
+fn is_wrapper(error: &Error) -> bool {
+    match error {
+        Error::Id(_)
+        | Error::Policy(_)
+        | Error::Throughput(_)
+        | Error::Session(_)
+        | Error::PartitionKey(_)
+        | Error::Item(_)
+        | Error::Partition(_)
+        | Error::Query(_)
+        | Error::Store(_) => true,
+        Error::NotFound
+        | Error::OwnerNotFound
+        | Error::AlreadyExists
+        | Error::EtagMismatch
+        | Error::LinkInvalid(_)
+        | Error::OperationNotAllowed { .. }
+        | Error::NotSupported(_)
+        | Error::NotImplemented(_)
+        | Error::BodyMalformed
+        | Error::BodyTooLarge { .. }
+        | Error::PropertyMissing { .. }
+        | Error::PropertyInvalid { .. }
+        | Error::RangeGone { .. }
+        | Error::ContainerRidStale
+        | Error::SessionUnavailable
+        | Error::ConsistencyTooStrong { .. }
+        | Error::KeyRequired
+        | Error::KeyMismatch
+        | Error::ContinuationInvalid
+        | Error::ContinuationTooLong
+        | Error::CrossPartitionDisabled
+        | Error::CrossPartitionUnservable { .. }
+        | Error::CrossPartitionAggregate
+        | Error::BatchEmpty
+        | Error::BatchTooLong
+        | Error::BatchTooLarge { .. }
+        | Error::VersionsDisabled
+        | Error::VersionsStart
+        | Error::FeedPositionInvalid(_)
+        | Error::Forbidden
+        | Error::ReadOnlyKey
+        | Error::TokenInvalid
+        | Error::TokenExpired { .. }
+        | Error::TokenLifetime { .. }
+        | Error::SharedDatabaseFull(_)
+        | Error::CatalogCorrupt(_)
+        | Error::CatalogChanged
+        | Error::TaskLost => false,
+    }
+}
+
+fn container_errors() -> Vec<Error> {
+    let text = || "…".to_owned();
+    let policies = [
+        PolicyError::NotSupported { property: "…" },
+        PolicyError::UnknownValue { property: "…", value: text() },
+        PolicyError::TtlInvalid { property: "defaultTtl", value: text() },
+        PolicyError::PartitionKeyInvalid { reason: text() },
+        PolicyError::TooManyKeyPaths { count: 4, max: 3 },
+        PolicyError::MultiHashTooOld,
+        PolicyError::AutomaticWithoutIndex,
+        PolicyError::RootPathMissing,
+        PolicyError::IndexPathInvalid { path: text(), position: 1 },
+        PolicyError::SpatialTypesEmpty { path: text() },
+        PolicyError::VectorDataType { value: text() },
+        PolicyError::VectorDistance { value: text() },
+        PolicyError::VectorDimensions { dimensions: 0, max: 4096 },
+        PolicyError::VectorIndexType { value: text() },
+        PolicyError::VectorIndexPath { path: text() },
+        PolicyError::VectorShardPath { path: text() },
+        PolicyError::FullTextPath { path: text() },
+        PolicyError::FullTextLanguage { language: text(), supported: "…" },
+        PolicyError::UniqueKeyPath { path: text() },
+        PolicyError::ComputedQuery { name: text(), reason: text() },
+        PolicyError::PartitionKeyChanged,
+        PolicyError::UniqueKeysChanged,
+        PolicyError::Changed { property: "…" },
+    ];
+    let throughputs = [
+        ThroughputError::Both,
+        ThroughputError::TooLow { requested: 1, min: 400 },
+        ThroughputError::ManualStep,
+        ThroughputError::AutoscaleStep,
+        ThroughputError::KindChanged,
+    ];
+    let policies = policies.into_iter().map(Error::from);
+    policies.chain(throughputs.into_iter().map(Error::from)).collect()
+}
+
+fn partition_errors() -> Vec<Error> {
+    let errors = [
+        partition::Error::ItemMissing,
+        partition::Error::ItemExists,
+        partition::Error::UniqueKeyTaken,
+        partition::Error::EtagMismatch,
+        partition::Error::PatchConditionUnmet,
+        partition::Error::PartitionKeyMismatch,
+        partition::Error::LogicalPartitionFull { limit_gib: 20 },
+        partition::Error::PatchInvalid("…".into()),
+        partition::Error::PatchUnfit { operation: 1, reason: "….".into() },
+        partition::Error::FailedDependency,
+        partition::Error::VersionsTrimmed,
+        partition::Error::Forgotten,
+        partition::Error::Fenced,
+    ];
+    errors.into_iter().map(Error::from).collect()
+}
+
+fn rows(title: &str, errors: &[Error], out: &mut String) {
+    writeln!(out, "\n## {title}\n\n| status | sub | code | message |\n|---|---|---|---|").unwrap();
+    let mut lines: Vec<_> = errors
+        .iter()
+        .map(|error| {
+            let status = error.status();
+            let message = error.to_string().replace('|', "\\|");
+            (status.code, status.sub, status.name(), message)
+        })
+        .collect();
+    lines.sort();
+    for (code, sub, name, message) in lines {
+        writeln!(out, "| {code} | {sub} | {name} | {message} |").unwrap();
+    }
+}
+
+#[test]
+fn every_error_is_listed_with_its_status() {
+    let account = account_errors();
+    assert!(!account.iter().any(is_wrapper));
+    let mut out = String::from(
+        "# Errors\n\nGenerated from the error types (`UPDATE_EXPECT=1 cargo test -p orrery-account --test errors`).\n\
+         The message is what the client gets; `…` stands for a value.\n",
+    );
+    rows("Account", &account, &mut out);
+    rows("Containers and throughput", &container_errors(), &mut out);
+    rows("Items", &partition_errors(), &mut out);
+    expect_file!["../../../docs/errors.md"].assert_eq(&out);
+}

@@ -1,0 +1,241 @@
+//! Item operations: keys, routing, addressing, preconditions, sessions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+mod support;
+
+use account::{AccountOptions, Consistency, ItemAction};
+use model::{SessionToken, Value};
+use support::{Client, stronger};
+
+#[tokio::test]
+async fn items_live_by_key_and_id() {
+    for n_ranges in [1, 5] {
+        let client = Client::with_container(n_ranges).await;
+        let items = |key: &str| client.items().key(key);
+        let created = items(r#"["a"]"#).create(r#"{"id":"1","pk":"a","n":1.50}"#).await.expect(201);
+        assert_eq!(created.facts.owner_path.as_deref(), Some("dbs/d/colls/c"));
+        assert!(created.facts.owner_rid.is_some() && created.facts.range.is_some());
+        assert!(created.facts.charge.hundredths() > 0);
+        items(r#"["b"]"#).create(r#"{"id":"1","pk":"b"}"#).await.expect(201);
+        let again = items(r#"["a"]"#).create(r#"{"id":"1","pk":"a"}"#).await.expect(409);
+        assert!(again.facts.session.is_some(), "SDKs record sessions of conflicts");
+        let read = items(r#"["a"]"#).read("1").await.expect(200);
+        assert_eq!(read.value, created.value);
+        assert_eq!(read.text("_etag"), read.facts.etag.unwrap().as_str());
+        items(r#"["a"]"#).upsert(r#"{"id":"1","pk":"a","n":2}"#).await.expect(200);
+        items(r#"["a"]"#).replace("1", r#"{"id":"2","pk":"a"}"#).await.expect(200);
+        items(r#"["a"]"#).read("1").await.expect(404);
+        items(r#"["a"]"#)
+            .patch("2", r#"{"operations":[{"op":"add","path":"/x","value":1}]}"#)
+            .await
+            .expect(200);
+        let missing = items(r#"["c"]"#).read("2").await.expect_sub(404, 0);
+        assert!(missing.facts.session.is_some());
+        items(r#"["a"]"#).delete("2").await.expect(204);
+        items(r#"["a"]"#).delete("2").await.expect(404);
+        items(r#"["b"]"#).read("1").await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn keys_come_from_the_header_or_the_body_and_must_agree() {
+    let client = Client::with_container(3).await;
+    let pk = |key: &str| client.items().key(key);
+    client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    pk(r#"["a"]"#).read("1").await.expect(200);
+    let mismatch = pk(r#"["b"]"#).create(r#"{"id":"2","pk":"a"}"#).await.expect_sub(400, 1001);
+    assert!(mismatch.message.contains("doesn't match the one specified in the header"));
+    assert!(
+        mismatch.message.contains("Partition key provided either doesn't correspond to definition")
+    );
+    pk(r#"["b"]"#).upsert(r#"{"id":"2","pk":"a"}"#).await.expect_sub(400, 1001);
+    pk(r#"["a"]"#).replace("1", r#"{"id":"1","pk":"b"}"#).await.expect_sub(400, 1001);
+    let none = client.items().read("1").await.expect(400);
+    assert!(none.message.contains("PartitionKey value must be supplied for this operation."));
+    client.items().delete("1").await.expect(400);
+    client.items().replace("1", r#"{"id":"1","pk":"a"}"#).await.expect(400);
+    pk(r#"["a","b"]"#).read("1").await.expect_sub(400, 0);
+    let few = pk("[]").read("1").await.expect_sub(400, 1001);
+    assert!(few.message.contains("fewer components than defined"));
+    client.items().create(r#"{"id":"3","pk":{"a":1}}"#).await.expect(400);
+    client.items().create(r#"{"id":"3","pk":[1]}"#).await.expect(400);
+    client.items().create(r#"{"id":"4"}"#).await.expect(201);
+    pk("[{}]").read("4").await.expect(200);
+    client.items().create(r#"{"id":"4","pk":null}"#).await.expect(201);
+    pk("[null]").read("4").await.expect(200);
+    client.items().create(r#"{"id":"4","pk":1}"#).await.expect(201);
+    pk("[1.0]").read("4").await.expect(200);
+    pk(r#"["1"]"#).read("4").await.expect(404);
+}
+
+#[tokio::test]
+async fn hierarchical_keys_need_every_level() {
+    let client = Client::new(4).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let body =
+        r#"{"id":"c","partitionKey":{"paths":["/t","/u","/s"],"kind":"MultiHash","version":2}}"#;
+    client.create("dbs/d/colls", body).await.expect(201);
+    for (id, u) in [("1", "x"), ("2", "y"), ("3", "x")] {
+        let body = format!(r#"{{"id":"{id}","t":"a","u":"{u}","s":"{id}"}}"#);
+        client.items().create(&body).await.expect(201);
+    }
+    client.items().create(r#"{"id":"4","t":"b","u":"x","s":"4"}"#).await.expect(201);
+    client.items().key(r#"["a","x","1"]"#).read("1").await.expect(200);
+    client.items().key(r#"["a","x"]"#).read("1").await.expect_sub(400, 1001);
+    let mut ids = client.items().key(r#"["a"]"#).feed().await.expect(200).ids();
+    ids.sort();
+    assert_eq!(ids, ["1", "2", "3"]);
+    let mut ids = client.items().key(r#"["a","x"]"#).feed().await.expect(200).ids();
+    ids.sort();
+    assert_eq!(ids, ["1", "3"]);
+}
+
+#[tokio::test]
+async fn the_id_may_be_the_partition_key() {
+    let client = Client::new(3).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let body = r#"{"id":"c","partitionKey":{"paths":["/id"],"kind":"Hash","version":2}}"#;
+    client.create("dbs/d/colls", body).await.expect(201);
+    client.items().create(r#"{"id":"x"}"#).await.expect(201);
+    client.items().create(r#"{"id":"x"}"#).await.expect(409);
+    client.items().key(r#"["x"]"#).read("x").await.expect(200);
+}
+
+#[tokio::test]
+async fn items_are_addressed_by_rid() {
+    let client = Client::with_container(4).await;
+    let container = client.read("dbs/d/colls/c").await.text("_self");
+    for (id, pk) in [("1", "a"), ("2", "b"), ("3", "c")] {
+        let body = format!(r#"{{"id":"{id}","pk":"{pk}"}}"#);
+        let rid = client.items().create(&body).await.expect(201).text("_rid");
+        let by_rid = client.items_of(&container);
+        let key = format!(r#"["{pk}"]"#);
+        assert_eq!(by_rid.clone().key(&key).read(&rid).await.expect(200).text("id"), id);
+        assert_eq!(by_rid.read(&rid).await.expect(200).text("id"), id);
+        by_rid.clone().key(r#"["z"]"#).read(&rid).await.expect(404);
+        by_rid.clone().key(&key).read(id).await.expect(404);
+        by_rid.clone().key(&key).delete(&rid).await.expect(204);
+        by_rid.key(&key).read(&rid).await.expect(404);
+    }
+}
+
+#[tokio::test]
+async fn bad_bodies_are_refused_with_the_service_words() {
+    let client = Client::with_container(1).await;
+    let large = format!(r#"{{"id":"1","pk":"a","x":"{}"}}"#, "x".repeat(2 << 20));
+    let long_id = format!(r#"{{"id":"{}","pk":"a"}}"#, "x".repeat(1024));
+    #[rustfmt::skip]
+    let table = [
+        ("", 400, ""), ("[]", 400, ""), ("{", 400, ""), (r#"{"pk":"a"}"#, 400, "'id; ' - are missing"),
+        (r#"{"id":1,"pk":"a"}"#, 400, ""), (r#"{"id":"","pk":"a"}"#, 400, ""), (r#"{"id":"a/b","pk":"a"}"#, 400, ""),
+        (r#"{"id":"1","pk":"a","x":1e400}"#, 400, ""), (r#"{"id":"1","pk":"a","ttl":0}"#, 400, ""),
+        (&long_id, 400, "less than '1024' characters"), (&large, 413, "Request size is too large"),
+    ];
+    for (body, code, message) in table {
+        let answer = client.items().create(body).await;
+        assert_eq!(answer.status.code, code, "{body:.60}: {}", answer.message);
+        assert!(answer.message.contains(message), "{body:.60}: {}", answer.message);
+    }
+    assert_eq!(client.items().feed().await.rows.len(), 0);
+}
+
+#[tokio::test]
+async fn preconditions_reach_the_item() {
+    let client = Client::with_container(2).await;
+    let items = client.items().key(r#"["a"]"#);
+    let etag = items.create(r#"{"id":"1","pk":"a"}"#).await.expect(201).text("_etag");
+    let unless = client.with_options(|options| options.if_none_match = Some(etag.clone()));
+    unless.items().key(r#"["a"]"#).read("1").await.expect(304);
+    let stale = client.with_options(|options| options.if_match = Some("\"x\"".into()));
+    let failed = stale.items().key(r#"["a"]"#).delete("1").await.expect(412);
+    assert!(failed.message.contains("One of the specified pre-condition is not met"));
+    assert!(failed.facts.session.is_some());
+    let fresh = client.with_options(|options| options.if_match = Some(etag.clone()));
+    fresh.items().key(r#"["a"]"#).replace("1", r#"{"id":"1","pk":"a","v":2}"#).await.expect(200);
+    fresh.items().key(r#"["a"]"#).replace("1", r#"{"id":"1","pk":"a"}"#).await.expect(412);
+}
+
+#[tokio::test]
+async fn sessions_are_honoured() {
+    let client = Client::with_container(1).await;
+    let written = client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    let token = written.facts.session.unwrap();
+    assert_eq!(token.to_string(), format!("0:-1#{}", written.facts.lsn.unwrap().0));
+    let with = |text: &str| {
+        let token = SessionToken::parse(text).unwrap();
+        client.with_options(|options| options.session = Some(token))
+    };
+    let read = |client: Client| async move { client.items().key(r#"["a"]"#).read("1").await };
+    read(with(&token.to_string())).await.expect(200);
+    let ahead = read(with("0:-1#9999")).await.expect_sub(404, 1002);
+    assert!(
+        ahead.message.contains("The read session is not available for the input session token.")
+    );
+    assert!(ahead.facts.session.is_some() && ahead.facts.lsn.is_some());
+    read(with("0:3#1")).await.expect_sub(404, 1002);
+    read(with("7:-1#9999")).await.expect(200);
+    let weak =
+        with("0:-1#9999").with_options(|options| options.consistency = Some(Consistency::Eventual));
+    read(weak).await.expect(200);
+    with("0:-1#9999").items().feed().await.expect_sub(404, 1002);
+    with("0:-1#9999").items().create(r#"{"id":"2","pk":"a"}"#).await.expect(201);
+}
+
+#[tokio::test]
+async fn consistency_may_be_weakened_only() {
+    let client = Client::with_container(1).await;
+    let strong = client.with_options(|options| options.consistency = Some(stronger()));
+    let refused = strong.items().feed().await.expect(400);
+    assert!(refused.message.contains("Strong"));
+    for level in [Consistency::Session, Consistency::ConsistentPrefix, Consistency::Eventual] {
+        let weaker = client.with_options(|options| options.consistency = Some(level));
+        weaker.items().feed().await.expect(200);
+    }
+    let options =
+        AccountOptions { default_consistency: Consistency::Strong, ..AccountOptions::default() };
+    let client = Client::with(store::open_memory(), options).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    let strong = client.with_options(|options| options.consistency = Some(Consistency::Strong));
+    strong.items().feed().await.expect(200);
+}
+
+#[tokio::test]
+async fn a_logical_partition_is_deleted_whole() {
+    let client = Client::with_container(3).await;
+    for (id, pk) in [("1", "a"), ("2", "a"), ("3", "b")] {
+        client.items().create(&format!(r#"{{"id":"{id}","pk":"{pk}"}}"#)).await.expect(201);
+    }
+    client.items().run(ItemAction::DeleteLogicalPartition).await.expect(400);
+    client.items().key(r#"["a"]"#).run(ItemAction::DeleteLogicalPartition).await.expect(200);
+    assert_eq!(client.items().feed().await.ids(), ["3"]);
+    client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    client.account.run_jobs_once().await.unwrap();
+    let mut ids = client.items().feed().await.ids();
+    ids.sort();
+    assert_eq!(ids, ["1", "3"]);
+}
+
+#[tokio::test]
+async fn numbers_keep_their_text() {
+    let client = Client::with_container(1).await;
+    let body = r#"{"id":"1","pk":"a","n":[1.0,1e2,18446744073709551615,-0.0]}"#;
+    client.items().create(body).await.expect(201);
+    let operation = account::Operation::Item(account::ItemOperation {
+        container: support::link("dbs/d/colls/c"),
+        key: Some(support::key(r#"["a"]"#)),
+        range: None,
+        epks: None,
+        action: ItemAction::Read { id: "1".into() },
+    });
+    let call = account::Call {
+        principal: account::Principal::Master,
+        operation,
+        options: client.options.clone(),
+    };
+    let outcome = client.account.execute(call).await.unwrap();
+    let account::Body::Resource(bytes) = outcome.body else { panic!("no body") };
+    let text = std::str::from_utf8(&bytes).unwrap();
+    assert!(text.contains("[1.0,1e2,18446744073709551615,-0.0]"), "{text}");
+    assert!(matches!(model::json::parse(&bytes), Ok(Value::Object(_))));
+}

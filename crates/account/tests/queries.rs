@@ -1,0 +1,185 @@
+//! Queries: scopes, fan-out, refusals, plans, metadata.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use account::{ItemAction, QueryText};
+use model::Value;
+use support::Client;
+
+async fn filled(n_ranges: u32) -> Client {
+    let client = Client::with_container(n_ranges).await;
+    for n in 0..30 {
+        let body = format!(r#"{{"id":"{n}","pk":"k{}","n":{n}}}"#, n % 6);
+        client.items().create(&body).await.expect(201);
+    }
+    client
+}
+
+#[tokio::test]
+async fn plain_queries_are_served_over_all_ranges() {
+    for n_ranges in [1, 5] {
+        let client = filled(n_ranges).await;
+        let rows = client.items().query("SELECT c.id FROM c WHERE c.n >= 10").await.expect(200);
+        assert_eq!(rows.ids().into_iter().collect::<BTreeSet<_>>().len(), 20);
+        assert!(rows.facts.query_execution_info && rows.facts.query_metrics.is_some());
+        assert!(rows.facts.charge.hundredths() >= 250 * u64::from(n_ranges));
+        let mut ids = BTreeSet::new();
+        let (mut continuation, mut n_pages) = (None, 0);
+        loop {
+            let page = client.with_options(|options| {
+                options.items_max = Some(4);
+                options.continuation = continuation.take();
+            });
+            let page = page.items().query("SELECT VALUE c.n FROM c").await.expect(200);
+            ids.extend(page.rows.iter().map(|row| row.as_i64().unwrap()));
+            n_pages += 1;
+            continuation = page.facts.continuation;
+            if continuation.is_none() {
+                break;
+            }
+        }
+        assert_eq!(ids, (0..30).collect());
+        assert!(n_pages >= 8);
+    }
+}
+
+#[tokio::test]
+async fn queries_that_need_merging_are_refused_with_their_plan() {
+    for n_ranges in [1, 4] {
+        let client = filled(n_ranges).await;
+        for text in [
+            "SELECT VALUE COUNT(1) FROM c",
+            "SELECT * FROM c ORDER BY c.n",
+            "SELECT TOP 3 * FROM c",
+            "SELECT DISTINCT VALUE c.pk FROM c",
+            "SELECT * FROM c OFFSET 1 LIMIT 2",
+        ] {
+            let refused = client.items().query(text).await.expect_sub(400, 1004);
+            assert!(
+                refused
+                    .message
+                    .contains("cross partition query can not be directly served by the gateway")
+            );
+            let plan = support::value(&refused.additional_info.expect("a plan"));
+            assert!(plan.get("queryInfo").is_some() && plan.get("queryRanges").is_some(), "{text}");
+            client.items().key(r#"["k1"]"#).query(text).await.expect(200);
+            client.items().range(0).query(text).await.expect(200);
+        }
+        let grouped = client.items().query("SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk").await;
+        let grouped = grouped.expect_sub(400, 0);
+        assert!(
+            grouped.message.contains("Cross partition query only supports 'VALUE <AggregateFunc>'")
+        );
+        let total: i64 = {
+            let mut total = 0;
+            for range in 0..n_ranges {
+                let rows =
+                    client.items().range(range).query("SELECT VALUE COUNT(1) FROM c").await.rows;
+                total += rows[0].as_i64().unwrap();
+            }
+            total
+        };
+        assert_eq!(total, 30);
+    }
+}
+
+#[tokio::test]
+async fn a_filter_on_the_key_makes_one_partition_of_it() {
+    let client = filled(5).await;
+    let text = "SELECT VALUE c.n FROM c WHERE c.pk = 'k2' ORDER BY c.n DESC";
+    let rows = client.items().query_with(text, false).await.expect(200);
+    let numbers: Vec<i64> = rows.rows.iter().map(|row| row.as_i64().unwrap()).collect();
+    assert_eq!(numbers, [26, 20, 14, 8, 2]);
+    assert!(rows.facts.range.is_some(), "one range served it");
+    let refused = client.items().query_with("SELECT * FROM c", false).await.expect(400);
+    assert!(refused.message.contains("Cross partition query is required but disabled"));
+    let two =
+        client.items().query("SELECT c.id FROM c WHERE c.pk IN ('k1', 'k2')").await.expect(200);
+    assert_eq!(two.rows.len(), 10);
+    let none = client
+        .items()
+        .query("SELECT c.id FROM c WHERE c.pk = 'k1' AND c.pk = 'k2'")
+        .await
+        .expect(200);
+    assert_eq!(none.rows.len(), 0);
+}
+
+#[tokio::test]
+async fn mistakes_in_a_query_are_shown() {
+    let client = filled(2).await;
+    let bad = client.items().query("SELECT FROM WHERE").await.expect(400);
+    assert!(
+        bad.message.contains("SC1001") && bad.message.contains("Syntax error"),
+        "{}",
+        bad.message
+    );
+    let foreign = client.with_options(|options| options.continuation = Some("abc".into()));
+    foreign.items().query("SELECT * FROM c").await.expect(400);
+    let small = client.with_options(|options| options.items_max = Some(2));
+    let token = small.items().query("SELECT * FROM c").await.facts.continuation.unwrap();
+    let other = client.with_options(|options| options.continuation = Some(token));
+    other.items().query("SELECT * FROM c WHERE c.n > 1").await.expect(400);
+    other.items().query("SELECT * FROM c").await.expect(200);
+}
+
+#[tokio::test]
+async fn plans_are_answered() {
+    let client = filled(3).await;
+    let plan = |text: &str, features: &str| {
+        let query = QueryText { text: text.to_owned(), parameters: Vec::new() };
+        ItemAction::QueryPlan { query, supported_features: features.to_owned() }
+    };
+    let answer =
+        client.items().run(plan("SELECT * FROM c ORDER BY c.n", "OrderBy")).await.expect(200);
+    assert_eq!(
+        answer.value.get("partitionedQueryExecutionInfoVersion").and_then(Value::as_i64),
+        Some(2)
+    );
+    let refused =
+        client.items().run(plan("SELECT VALUE COUNT(1) FROM c", "OrderBy")).await.expect(400);
+    assert!(refused.message.contains("unsupported features"), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn computed_properties_are_queried() {
+    let client = Client::new(2).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
+        "computedProperties":[{"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}]}"#;
+    client.create("dbs/d/colls", body).await.expect(201);
+    client.items().create(r#"{"id":"1","pk":"a","name":"ABC"}"#).await.expect(201);
+    let rows =
+        client.items().query("SELECT VALUE c.low FROM c WHERE c.low = 'abc'").await.expect(200);
+    assert_eq!(rows.rows, [Value::from("abc")]);
+}
+
+#[tokio::test]
+async fn metadata_is_queried_too() {
+    let client = filled(1).await;
+    client.create("dbs", r#"{"id":"e"}"#).await.expect(201);
+    let ids = |answer: &support::Answer| answer.ids();
+    let found =
+        client.query_resources("dbs", "SELECT * FROM root r WHERE r.id = 'e'").await.expect(200);
+    assert_eq!(ids(&found), ["e"]);
+    assert_eq!(client.query_resources("dbs", "SELECT * FROM r").await.rows.len(), 2);
+    let found = client
+        .query_resources("dbs/d/colls", "SELECT c.id FROM c WHERE c.id = 'c'")
+        .await
+        .expect(200);
+    assert_eq!(ids(&found), ["c"]);
+    assert_eq!(
+        client.query_resources("dbs/d/colls/c/conflicts", "SELECT * FROM c").await.rows.len(),
+        0
+    );
+    client.query_resources("dbs", "SELECT oops").await.expect(400);
+    let small = client.with_options(|options| options.items_max = Some(1));
+    let first = small.query_resources("dbs", "SELECT VALUE r.id FROM r").await.expect(200);
+    assert_eq!(first.rows, [Value::from("d")]);
+    let token = first.facts.continuation.unwrap();
+    let rest = small.with_options(|options| options.continuation = Some(token));
+    let second = rest.query_resources("dbs", "SELECT VALUE r.id FROM r").await.expect(200);
+    assert_eq!((second.rows, second.facts.continuation), (vec![Value::from("e")], None));
+}

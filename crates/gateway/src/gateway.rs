@@ -1,0 +1,83 @@
+//! The gateway itself: an account, options, counters.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use account::Account;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response};
+use http_body_util::Full;
+use hyper::body::Body;
+use tokio::net::TcpListener;
+
+use crate::{
+    account_document::Arrival,
+    auth::{KeyRing, date},
+    metrics::Metrics,
+    options::GatewayOptions,
+    server, service,
+};
+
+/// Makes a gateway in front of `account`.
+///
+/// Keys that can not sign (see [`crate::Keys::check`]) leave a gateway that lets nobody in.
+pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
+    let keys = options.keys.ring().unwrap_or_else(|error| {
+        tracing::error!(%error, "the keys of the account are unusable: every request is refused");
+        KeyRing::empty()
+    });
+    let started = HeaderValue::from_str(&date::format(options.env.now_seconds()));
+    let started = started.unwrap_or_else(|_| HeaderValue::from_static(""));
+    Gateway {
+        state: Arc::new(State {
+            account,
+            options,
+            keys,
+            metrics: Metrics::new(),
+            started,
+            n_requests: AtomicU64::new(0),
+            is_stopping: AtomicBool::new(false),
+        }),
+    }
+}
+
+/// Answers requests. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    state: Arc<State>,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) account: Arc<Account>,
+    pub(crate) options: GatewayOptions,
+    pub(crate) keys: KeyRing,
+    pub(crate) metrics: Metrics,
+    /// Wire: `x-ms-last-state-change-utc`.
+    pub(crate) started: HeaderValue,
+    pub(crate) n_requests: AtomicU64,
+    pub(crate) is_stopping: AtomicBool,
+}
+
+impl Gateway {
+    /// Accepts connections until `shutdown`, then lets requests in flight finish.
+    pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()> + Send) {
+        server::serve(&self.state, listener, shutdown).await;
+    }
+
+    /// Answers one request without a socket. TLS, if any, is not seen.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes> + Send + Unpin,
+    {
+        service::answer(&self.state, request, Arrival { is_tls: false, local: None }).await
+    }
+
+    /// Makes `/ready` answer 503, so that balancers look elsewhere before a shutdown.
+    pub fn announce_stop(&self) {
+        self.state.is_stopping.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,135 @@
+//! What the operator can set. Plain data: the binary fills it in, nothing here reads the environment.
+
+use std::time::Duration;
+
+use model::Env;
+
+use crate::auth::Keys;
+
+/// How the gateway behaves. Start from [`GatewayOptions::new`] and change fields.
+#[derive(Clone)]
+pub struct GatewayOptions {
+    pub keys: Keys,
+    /// How far the date of a signature may be from our clock; `None` accepts any date.
+    pub date_window: Option<DateWindow>,
+    /// Accepts emulator-style identity tokens (`type=aad`).
+    pub identity_tokens: bool,
+    /// The endpoint in the account document, e.g. `https://db.example:8081/`. `None` takes scheme
+    /// and host of each request, so that mapped ports and other host names work.
+    pub public_endpoint: Option<String>,
+    /// Honours `X-Forwarded-Proto` and `X-Forwarded-Host`: only behind a proxy that sets them.
+    pub trust_forwarded: bool,
+    /// The name of the only region, as clients see it.
+    pub region: String,
+    /// TLS on the same port as plain HTTP; `None` speaks plain HTTP only.
+    pub tls: Option<rustls::ServerConfig>,
+    /// What `/_explorer/emulator.pem` hands out.
+    pub certificate_pem: Option<String>,
+    pub cors: Cors,
+    /// Compresses large answers for clients that accept gzip.
+    pub gzip: bool,
+    pub limits: Limits,
+    /// The gateway's clock: signatures are checked against it. Give it one that nobody advances,
+    /// or clients with a true clock are locked out.
+    pub env: Env,
+}
+
+/// How old or early a signature may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DateWindow {
+    /// How long a signature lives.
+    pub lifetime: Duration,
+    /// How far the clocks of client and server may differ, on either side.
+    pub skew: Duration,
+}
+
+impl Default for DateWindow {
+    fn default() -> Self {
+        let quarter = Duration::from_secs(15 * 60);
+        DateWindow { lifetime: quarter, skew: quarter }
+    }
+}
+
+/// Which web pages may call this server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Cors {
+    /// None: preflights answer 403, as the hosted service does.
+    #[default]
+    Off,
+    Any,
+    Origins(Vec<String>),
+}
+
+/// Bounds on what clients can make us hold. Every field is a limit with a reason.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Limit: an item has at most 2 MiB, a batch slightly more; the rest is room for escapes.
+    pub body_bytes_max: usize,
+    /// Limit: request line and headers of one request. SDKs need at least 32 KiB.
+    pub header_bytes_max: usize,
+    /// Limit: open connections; further ones wait in the listen queue.
+    pub connections_max: usize,
+    /// Limit: parallel requests on one HTTP/2 connection.
+    pub streams_max: u32,
+    /// Limit: time until a new connection says which protocol it speaks, TLS handshake included.
+    pub greeting_timeout: Duration,
+    /// Limit: time to send the headers of a request, counted from the end of the one before: it is
+    /// also how long an idle HTTP/1 connection is kept. Longer than the pools of the SDKs keep
+    /// theirs (90 s), so that a client never writes into a connection that we are closing.
+    pub header_timeout: Duration,
+    /// Limit: time to send a body.
+    pub body_timeout: Duration,
+    /// Limit: time to answer; 408 afterwards.
+    pub request_timeout: Duration,
+    /// Limit: how long an orderly shutdown waits for requests in flight.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body_bytes_max: 4 << 20,
+            header_bytes_max: 128 << 10,
+            connections_max: 10_000,
+            streams_max: 256,
+            greeting_timeout: Duration::from_secs(30),
+            header_timeout: Duration::from_secs(120),
+            body_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl GatewayOptions {
+    /// Options that suit a local server: signatures checked, no extras.
+    pub fn new(keys: Keys, env: Env) -> GatewayOptions {
+        GatewayOptions {
+            keys,
+            date_window: Some(DateWindow::default()),
+            identity_tokens: false,
+            public_endpoint: None,
+            trust_forwarded: false,
+            region: "South Central US".to_owned(),
+            tls: None,
+            certificate_pem: None,
+            cors: Cors::Off,
+            gzip: false,
+            limits: Limits::default(),
+            env,
+        }
+    }
+}
+
+impl std::fmt::Debug for GatewayOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Keys and certificates stay out of logs.
+        f.debug_struct("GatewayOptions")
+            .field("date_window", &self.date_window)
+            .field("identity_tokens", &self.identity_tokens)
+            .field("public_endpoint", &self.public_endpoint)
+            .field("has_tls", &self.tls.is_some())
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! From a request to a [`Call`]: what is asked, without any rule about data.
+//!
+//! Invariant: every combination of resource, method and known option becomes an operation or an
+//! error; nothing is dropped silently.
+
+mod batch;
+mod items;
+mod options;
+mod query;
+mod resources;
+
+use account::{Operation, Options, ResourceKind};
+use bytes::Bytes;
+use http::Method;
+
+pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row, is_indexing_directive};
+use crate::{
+    error::Error,
+    headers::{Name, RequestHeaders},
+    paths::Target,
+};
+
+/// A request whose principal is known and whose body has arrived.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) headers: &'a RequestHeaders<'a>,
+    pub(crate) body: Bytes,
+}
+
+/// What to ask the account, and how to answer the client.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) operation: Operation,
+    pub(crate) options: Options,
+    pub(crate) reply: Reply,
+}
+
+/// What the answer needs to know about the request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reply {
+    pub(crate) action: Action,
+    /// The written item is left out.
+    pub(crate) minimal: bool,
+    pub(crate) batch_form: BatchForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BatchForm {
+    Json,
+    HybridRow,
+}
+
+macro_rules! actions {
+    ($($name:ident = $text:literal / $access:ident;)*) => {
+        /// What kind of work a request is, for metrics and for how it is run.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Action {
+            $($name,)*
+        }
+
+        impl Action {
+            pub(crate) const ALL: &[Action] = &[$(Action::$name,)*];
+
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Action::$name => $text,)*
+                }
+            }
+
+            /// Says whether the request may change something.
+            pub(crate) fn is_write(self) -> bool {
+                match self {
+                    $(Action::$name => actions!(@$access),)*
+                }
+            }
+        }
+    };
+    (@read) => { false };
+    (@write) => { true };
+}
+
+actions! {
+    AccountRead = "account_read" / read;
+    ItemCreate = "item_create" / write;
+    ItemUpsert = "item_upsert" / write;
+    ItemRead = "item_read" / read;
+    ItemReplace = "item_replace" / write;
+    ItemPatch = "item_patch" / write;
+    ItemDelete = "item_delete" / write;
+    Batch = "batch" / write;
+    Bulk = "bulk" / write;
+    ReadFeed = "read_feed" / read;
+    ChangeFeed = "change_feed" / read;
+    Query = "query" / read;
+    QueryPlan = "query_plan" / read;
+    DeleteLogicalPartition = "delete_logical_partition" / write;
+    Execute = "execute" / write;
+    Ranges = "ranges" / read;
+    ResourceRead = "resource_read" / read;
+    ResourceWrite = "resource_write" / write;
+    Page = "page" / read;
+    Refused = "refused" / read;
+}
+
+impl Reply {
+    pub(crate) fn new(action: Action) -> Reply {
+        Reply { action, minimal: false, batch_form: BatchForm::Json }
+    }
+}
+
+impl Request<'_> {
+    fn not_allowed(&self) -> Error {
+        Error::MethodNotAllowed { method: crate::error::excerpt(self.method.as_str()) }
+    }
+
+    /// The body as text JSON; the binary form is named in the refusal.
+    fn json_body(&self) -> Result<Bytes, Error> {
+        // Wire: 0x80 starts binary JSON, which text never does.
+        if self.body.first() == Some(&0x80) {
+            Err(Error::BinaryJson)
+        } else {
+            Ok(self.body.clone())
+        }
+    }
+
+    /// Wire: either header or the content type makes a POST a query.
+    fn is_query(&self) -> Result<bool, Error> {
+        Ok(self.headers.is_on(Name::IsQuery)?
+            || self.headers.is_on(Name::Query)?
+            || self.has_content_type("application/query+json")?
+            || self.is_sql()?)
+    }
+
+    fn is_sql(&self) -> Result<bool, Error> {
+        self.has_content_type("application/sql")
+    }
+
+    fn has_content_type(&self, expected: &str) -> Result<bool, Error> {
+        let text = self.headers.get(Name::ContentType)?.unwrap_or_default();
+        let essence = text.split(';').next().unwrap_or_default().trim();
+        Ok(essence.eq_ignore_ascii_case(expected))
+    }
+}
+
+/// Reads the whole request.
+pub(crate) fn parse(target: Target, request: &Request<'_>) -> Result<Parsed, Error> {
+    request.headers.check_hints()?;
+    let options = options::options(request.headers)?;
+    match target {
+        // The account document is built by the gateway.
+        Target::Account => Err(request.not_allowed()),
+        Target::DeleteLogicalPartition { container } => {
+            items::delete_logical_partition(container, request, options)
+        }
+        Target::Feed { owner, kind: ResourceKind::Item } => items::feed(owner, request, options),
+        Target::Resource { owner, kind: ResourceKind::Item, id } => {
+            items::one(owner, id, request, options)
+        }
+        Target::Feed { owner, kind: ResourceKind::Range } => {
+            resources::ranges(owner, request, options)
+        }
+        Target::Resource { kind: ResourceKind::Range, .. } => Err(Error::SingleRangeUnsupported),
+        Target::Feed { owner, kind } => resources::feed(owner, kind, request, options),
+        Target::Resource { owner, kind, id } => resources::one(owner, kind, id, request, options),
+    }
+}

@@ -1,0 +1,241 @@
+//! One request, one answer.
+//!
+//! Hot path: a point read passes here without a lock, a spawn or a log line.
+//!
+//! Invariant: [`answer`] cannot fail; panics below it become a 500 and the server goes on.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+    task::Poll,
+};
+
+use account::{Call, Outcome, Principal};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body_util::Full;
+use hyper::body::Body;
+
+use crate::{
+    account_document::{self, Arrival},
+    auth, body, cors,
+    error::{self, Error},
+    gateway::State,
+    gzip,
+    headers::{Name, RequestHeaders, response},
+    parse::{self, Action, Parsed, Reply},
+    paths::{Path, Target},
+    respond,
+};
+
+type Answer = Response<Full<Bytes>>;
+
+/// Answers one request, whatever it is.
+pub(crate) async fn answer<B>(state: &Arc<State>, request: Request<B>, arrival: Arrival) -> Answer
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+{
+    let env = &state.options.env;
+    let start = env.monotonic();
+    let (parts, body) = request.into_parts();
+    let activity = activity_id(state, &parts);
+    let mut action = Action::Refused;
+    let mut response = {
+        let handled = pin!(handle(state, &parts, body, arrival, &mut action));
+        match caught(handled).await {
+            Ok(response) => response,
+            Err(Failure::Refused(error)) => error::refuse(&error, text(&activity)),
+            Err(Failure::Failed(failed)) => error::fail(&failed, text(&activity)),
+        }
+    };
+    let took = env.monotonic().saturating_sub(start);
+    state.metrics.count(action, response.status().as_u16(), took);
+    let number = state.n_requests.fetch_add(1, Ordering::Relaxed);
+    respond::every(response.headers_mut(), activity, &state.started, number, took);
+    cors::expose(&state.options.cors, parts.headers.get(header::ORIGIN), response.headers_mut());
+    response
+}
+
+/// Why there is no success to answer with.
+#[derive(Debug)]
+enum Failure {
+    Refused(Error),
+    Failed(account::Failed),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Refused(error)
+    }
+}
+
+/// The client's id for this request if it is usable, else one of ours.
+fn activity_id(state: &State, parts: &Parts) -> HeaderValue {
+    // Limit: an id is a GUID; anything longer is not repeated.
+    const BYTES_MAX: usize = 64;
+    let is_usable = |value: &&HeaderValue| {
+        !value.is_empty()
+            && value.len() <= BYTES_MAX
+            && value.as_bytes().iter().all(u8::is_ascii_graphic)
+    };
+    match parts.headers.get(&response::ACTIVITY_ID).filter(is_usable) {
+        Some(given) => given.clone(),
+        None => HeaderValue::try_from(state.options.env.uuid())
+            .unwrap_or_else(|_| HeaderValue::from_static("")),
+    }
+}
+
+fn text(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or_default()
+}
+
+/// Polls `future`, turning a panic into an error.
+async fn caught<T>(
+    mut future: std::pin::Pin<&mut impl Future<Output = Result<T, Failure>>>,
+) -> Result<T, Failure> {
+    std::future::poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll,
+            Err(panic) => Poll::Ready(Err(Error::Panicked(panic_text(&*panic)).into())),
+        }
+    })
+    .await
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+async fn handle<B>(
+    state: &Arc<State>,
+    parts: &Parts,
+    body: B,
+    arrival: Arrival,
+    action: &mut Action,
+) -> Result<Answer, Failure>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+{
+    if let Some(page) = page(state, parts)? {
+        *action = Action::Page;
+        return Ok(page);
+    }
+    let path = Path::parse(parts.uri.path())?;
+    let target = path.target()?;
+    if parts.uri.query().is_some() {
+        return Err(Error::QueryStringUnexpected.into());
+    }
+    let headers = RequestHeaders::collect(&parts.headers)?;
+    let principal = auth::authenticate(
+        &state.options,
+        &state.keys,
+        &state.account,
+        &parts.method,
+        &path,
+        &headers,
+    )?;
+    if target == Target::Account && parts.method == Method::GET {
+        *action = Action::AccountRead;
+        return Ok(account_read(state, parts, arrival)?);
+    }
+    let body = body::read(body, &state.options.limits).await?;
+    let encoding = headers.get(Name::ContentEncoding)?;
+    let body = gzip::decode(body, encoding, state.options.limits.body_bytes_max)?;
+    let request = parse::Request { method: &parts.method, headers: &headers, body };
+    let Parsed { operation, options, reply } = parse::parse(target, &request)?;
+    *action = reply.action;
+    let outcome = execute(state, principal, operation, options, reply).await?;
+    Ok(finish(state, &headers, outcome, reply)?)
+}
+
+/// Runs a call within the time limit.
+///
+/// A write goes on in its own task: if the client leaves or the time is up, the write still ends in
+/// an orderly way instead of being dropped halfway. Reads run here, without a detour.
+async fn execute(
+    state: &Arc<State>,
+    principal: Principal,
+    operation: account::Operation,
+    options: account::Options,
+    reply: Reply,
+) -> Result<Outcome, Failure> {
+    let call = Call { principal, operation, options };
+    let timeout = state.options.limits.request_timeout;
+    let result = if reply.action.is_write() {
+        let account = Arc::clone(&state.account);
+        let task = tokio::spawn(async move { account.execute(call).await });
+        let joined = tokio::time::timeout(timeout, task).await.map_err(|_| Error::Timeout)?;
+        joined.map_err(|error| match error.try_into_panic() {
+            Ok(panic) => Error::Panicked(panic_text(&*panic)),
+            Err(_) => Error::Stopping,
+        })?
+    } else {
+        let call = state.account.execute(call);
+        tokio::time::timeout(timeout, call).await.map_err(|_| Error::Timeout)?
+    };
+    result.map_err(Failure::Failed)
+}
+
+fn finish(
+    state: &State,
+    headers: &RequestHeaders<'_>,
+    outcome: Outcome,
+    reply: Reply,
+) -> Result<Answer, Error> {
+    let (response, body) = respond::outcome(outcome, reply);
+    if state.options.gzip
+        && gzip::is_accepted(headers.get(Name::AcceptEncoding)?.unwrap_or_default())
+    {
+        return Ok(gzip::encode(response, &body));
+    }
+    Ok(response)
+}
+
+fn account_read(state: &State, parts: &Parts, arrival: Arrival) -> Result<Answer, Error> {
+    let endpoint = account_document::endpoint(&state.options, &parts.uri, &parts.headers, arrival)?;
+    let consistency = state.account.default_consistency();
+    let body = account_document::document(&endpoint, &state.options.region, consistency);
+    let mut response = content(StatusCode::OK, "application/json", body.into());
+    respond::charge(response.headers_mut(), model::Charge::ZERO);
+    Ok(response)
+}
+
+/// Pages beside the protocol, open to everybody: readiness, metrics, certificate, preflights.
+fn page(state: &State, parts: &Parts) -> Result<Option<Answer>, Error> {
+    if parts.method == Method::OPTIONS {
+        return cors::preflight(&state.options.cors, &parts.headers).map(Some);
+    }
+    // Every resource path starts with one of these, so most requests leave here at once.
+    let path = parts.uri.path();
+    if path.starts_with("/dbs") || path.starts_with("/offers") {
+        return Ok(None);
+    }
+    let page = match path {
+        "/ready" if state.is_stopping.load(Ordering::Relaxed) => return Err(Error::Stopping),
+        "/ready" => {
+            content(StatusCode::OK, "application/json", Bytes::from_static(b"{\"ready\":true}"))
+        }
+        "/metrics" => {
+            let text = state.metrics.text(&state.account.metrics());
+            content(StatusCode::OK, "text/plain; version=0.0.4", text.into())
+        }
+        "/_explorer/emulator.pem" => {
+            let pem = state.options.certificate_pem.clone().ok_or(Error::NoCertificate)?;
+            content(StatusCode::OK, "application/x-pem-file", pem.into())
+        }
+        _ => return Ok(None),
+    };
+    if parts.method != Method::GET && parts.method != Method::HEAD {
+        return Err(Error::MethodNotAllowed { method: error::excerpt(parts.method.as_str()) });
+    }
+    Ok(Some(page))
+}
+
+fn content(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,85 @@
+//! The entry points of the fuzz targets with arbitrary bytes: they may refuse, never panic.
+
+mod support;
+
+use std::sync::Arc;
+
+use gateway::fuzz;
+use proptest::{collection::vec, prelude::*};
+use support::{Call, Server};
+
+/// Bytes of any kind, and texts made of the pieces that the grammars are made of.
+fn input() -> impl Strategy<Value = Vec<u8>> {
+    #[rustfmt::skip]
+    let pieces = prop::sample::select(vec![
+        "type=", "master", "resource", "aad", "&ver=1.0", "&sig=", "%", "%2F", "%ff", "/", "//", "dbs", "colls", "docs", "offers", "AQAAAA==",
+        "[", "]", "{", "}", ":", ",", "\"", "\\", "\\u0000", "null", "true", "-0.0", "1e309", "\"operationType\"", "\"Create\"", "\"Read\"",
+        "\"resourceBody\"", "\"id\"", "\"partitionKey\"", "operations", "partitionkeydelete", "é", "\u{0}", "\u{10FFFF}", ".", " ",
+    ]);
+    prop_oneof![
+        vec(any::<u8>(), 0..200),
+        vec(pieces, 0..30).prop_map(|pieces| pieces.concat().into_bytes()),
+    ]
+}
+
+/// A stream that starts as a batch does, so that the decoder gets past its first checks.
+fn rows() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..60).prop_map(|rest| {
+        let mut row = vec![0x81, 0x70, 0x54, 0xE1, 0x7F];
+        row.extend(rest);
+        let mut stream = vec![0x81, 0xF0, 0xD8, 0xFF, 0x7F, 0x01, 0x0A, 0, 0, 0, 0x81, 0xF1, 0xD8, 0xFF, 0x7F];
+        stream.extend(i32::try_from(row.len()).unwrap().to_le_bytes());
+        stream.extend(crc32fast::hash(&row).to_le_bytes());
+        stream.extend(row);
+        stream
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn foreign_bytes_are_refused_without_a_panic(bytes in input()) {
+        fuzz::auth_header(&bytes);
+        fuzz::path(&bytes);
+        fuzz::partition_key_header(&bytes);
+        fuzz::batch_json(&bytes);
+        fuzz::hybrid_row(&bytes);
+    }
+
+    #[test]
+    fn damaged_rows_are_refused_without_a_panic(bytes in rows()) {
+        fuzz::hybrid_row(&bytes);
+    }
+}
+
+/// Bodies go through the whole server: patch, batch, create and query must answer, not break.
+#[test]
+fn foreign_bodies_get_an_answer() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = Arc::new(runtime.block_on(async {
+        let server = Server::start().await.with_container().await;
+        assert_eq!(server.send(Call::create("a", r#"{"id":"1","pk":"a"}"#)).await.status, 201);
+        server
+    }));
+    proptest!(ProptestConfig::with_cases(150), |(body in prop_oneof![input(), rows()])| {
+        runtime.block_on(async {
+            let item = "/dbs/d/colls/c/docs/1";
+            let patch = Call { body: body.clone().into(), ..Call::new(http::Method::PATCH, item) };
+            let batch = Call::create("a", body.clone())
+                .header("x-ms-cosmos-is-batch-request", "True")
+                .header("x-ms-cosmos-batch-atomic", "True");
+            let query = Call::post("/dbs/d/colls/c/docs", body.clone())
+                .header("x-ms-documentdb-isquery", "True");
+            for call in [patch.key_header("a"), batch, query, Call::create("a", body.clone())] {
+                let reply = server.send(call).await;
+                prop_assert!(reply.status < 500, "{} for {body:?}", reply.status);
+                if reply.status >= 400 {
+                    reply.assert_error(reply.status);
+                }
+            }
+            Ok(())
+        })?;
+    });
+    runtime.block_on(server.assert_alive());
+}

@@ -1,0 +1,272 @@
+//! What was typed: options, their `ORRERY_…` variables, and the help that teaches them.
+//!
+//! Invariant: nothing is interpreted here. A value that needs a look at the machine (a key file, a host
+//! name) stays text until [`crate::settings`] resolves it.
+
+use std::path::PathBuf;
+
+use clap::builder::FalseyValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The folder used when `--data` is not given.
+pub(crate) const DATA_DEFAULT: &str = "orrery-data";
+
+const EXAMPLES: &str = "\
+Examples:
+  orrery                                   serve on https://127.0.0.1:8081/ (and http://), data in ./orrery-data
+  orrery --in-memory --port 0              scratch server for tests; the last line says `ready http://127.0.0.1:PORT/`
+  orrery serve --data /var/lib/orrery --host 0.0.0.0 --key-file /etc/orrery/key
+                                           serve a network with a key of your own
+  orrery --min-partitions 5                every new container starts with at least five physical partitions
+  orrery cert > orrery.pem                 the certificate that clients have to trust
+  orrery keys                              all four account keys
+  orrery reset --yes                       drop all data, keep the certificate
+
+A key of your own is 64 random bytes in base64, for example from: openssl rand -base64 64 | tr -d '\\n'
+Every option can also be set by the variable shown in [env: …]; the command line wins.";
+
+/// A partitioned JSON document database that speaks the Azure Cosmos DB for NoSQL protocol.
+///
+/// Point an existing Cosmos DB application at it by replacing the endpoint. Without a command, `orrery`
+/// means `orrery serve`.
+#[derive(Debug, Parser)]
+#[command(name = "orrery", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: ServeArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the account (the default)
+    #[command(after_help = EXAMPLES)]
+    Serve(ServeArguments),
+    /// Drop every database in a data folder whose server is stopped; the certificate stays
+    Reset(ResetArguments),
+    /// Print the server's certificate as PEM, making it first if there is none
+    Cert(CertArguments),
+    /// Print the account's keys: primary, secondary and the two read-only ones
+    Keys(KeyArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Address or host name to listen on
+    #[arg(long, env = "ORRERY_HOST", default_value = "127.0.0.1", help_heading = "Network")]
+    pub(crate) host: String,
+
+    /// Port to listen on, for HTTPS and HTTP alike; 0 picks a free one
+    #[arg(long, env = "ORRERY_PORT", default_value_t = 8081, help_heading = "Network")]
+    pub(crate) port: u16,
+
+    /// Address that clients should use, if it is not the one they sent, e.g. <https://db.example.com/>
+    #[arg(long, value_name = "URL", env = "ORRERY_PUBLIC_ENDPOINT", help_heading = "Network")]
+    pub(crate) public_endpoint: Option<String>,
+
+    /// Compress large answers for clients that accept gzip
+    #[arg(long, env = "ORRERY_GZIP", value_parser = FalseyValueParser::new(), help_heading = "Network")]
+    pub(crate) gzip: bool,
+
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+
+    /// Keep everything in memory: nothing is written to disk and all is gone at exit
+    #[arg(long, env = "ORRERY_IN_MEMORY", value_parser = FalseyValueParser::new(), help_heading = "Data")]
+    pub(crate) in_memory: bool,
+
+    /// When a write is acknowledged
+    #[arg(
+        long,
+        value_enum,
+        env = "ORRERY_DURABILITY",
+        default_value_t = DurabilityArgument::Fsync,
+        help_heading = "Data"
+    )]
+    pub(crate) durability: DurabilityArgument,
+
+    /// Physical partitions that a new container has at least, whatever its throughput
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ORRERY_MIN_PARTITIONS",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=100),
+        help_heading = "Data"
+    )]
+    pub(crate) min_partitions: u32,
+
+    #[command(flatten)]
+    pub(crate) keys: KeyArguments,
+
+    /// Serve other addresses than loopback with the well-known emulator key (containers in CI)
+    #[arg(
+        long,
+        env = "ORRERY_ALLOW_WELL_KNOWN_KEY",
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Security"
+    )]
+    pub(crate) allow_well_known_key: bool,
+
+    /// Accept emulator-style identity tokens, which carry the primary key instead of a signature
+    #[arg(
+        long,
+        env = "ORRERY_ACCEPT_IDENTITY_TOKENS",
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Security"
+    )]
+    pub(crate) accept_identity_tokens: bool,
+
+    /// Certificate chain to serve, PEM; without it a self-signed one is made and kept in the data folder
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORRERY_TLS_CERT",
+        requires = "tls_key",
+        help_heading = "Security"
+    )]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Private key of that certificate, PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORRERY_TLS_KEY",
+        requires = "tls_cert",
+        help_heading = "Security"
+    )]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// What to log to standard error: a level (error, warn, info, debug, trace, off), or a level per
+    /// part such as `warn,gateway=debug`
+    #[arg(long, value_name = "FILTER", env = "ORRERY_LOG", default_value = "warn")]
+    pub(crate) log: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DataArguments {
+    /// Folder that holds the data; made if missing
+    #[arg(
+        long = "data",
+        value_name = "DIR",
+        env = "ORRERY_DATA",
+        default_value = DATA_DEFAULT,
+        help_heading = "Data"
+    )]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyArguments {
+    /// Primary key, base64; default: the well-known emulator key
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "ORRERY_KEY",
+        hide_env_values = true,
+        conflicts_with = "key_file",
+        help_heading = "Security"
+    )]
+    pub(crate) key: Option<String>,
+
+    /// File whose first line is the primary key
+    #[arg(long, value_name = "FILE", env = "ORRERY_KEY_FILE", help_heading = "Security")]
+    pub(crate) key_file: Option<PathBuf>,
+
+    /// Secondary key; default: derived from the primary one (see `orrery keys`)
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "ORRERY_SECONDARY_KEY",
+        hide_env_values = true,
+        help_heading = "Security"
+    )]
+    pub(crate) secondary_key: Option<String>,
+
+    /// Read-only key; default: derived from the primary one
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "ORRERY_READ_ONLY_KEY",
+        hide_env_values = true,
+        help_heading = "Security"
+    )]
+    pub(crate) read_only_key: Option<String>,
+
+    /// Secondary read-only key; default: derived from the primary one
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "ORRERY_SECONDARY_READ_ONLY_KEY",
+        hide_env_values = true,
+        help_heading = "Security"
+    )]
+    pub(crate) secondary_read_only_key: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResetArguments {
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CertArguments {
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+
+    /// Write it to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityArgument {
+    /// After it is on disk (writers that wait together share one sync)
+    Fsync,
+    /// At once; synced a few times a second, so a power cut can lose the last moments
+    Relaxed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_argument_definitions_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_of_serve_has_a_variable() {
+        let command = Arguments::command();
+        for option in command.get_arguments().filter(|it| !it.is_global_set()) {
+            let name = option.get_id().as_str();
+            if matches!(name, "help" | "version") {
+                continue;
+            }
+            let variable = option.get_env().and_then(|it| it.to_str()).unwrap_or_default();
+            let long = option.get_long().unwrap_or_default();
+            let expected = format!("ORRERY_{}", long.to_uppercase().replace('-', "_"));
+            assert_eq!(variable, expected, "option --{long}");
+        }
+    }
+
+    #[test]
+    fn no_command_means_serve() {
+        let arguments = Arguments::try_parse_from(["orrery", "--port", "0"]).unwrap();
+        assert!(arguments.command.is_none());
+        assert_eq!(arguments.serve.port, 0);
+    }
+
+    #[test]
+    fn a_certificate_needs_its_key() {
+        assert!(Arguments::try_parse_from(["orrery", "--tls-cert", "a.pem"]).is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! The Orrery server binary: parse, dispatch, exit code.
+//!
+//! Arguments pass through two typed stages: [`arguments`] records what was typed or set in the environment,
+//! [`settings`] resolves it (keys decoded, host looked up, folders named). Nothing below this crate reads
+//! configuration, environment variables or setting files.
+
+#![allow(clippy::print_stdout, reason = "the command line is the one place that talks to a person")]
+
+mod arguments;
+mod data_folder;
+mod keys;
+mod log;
+mod maintenance;
+mod serve;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("orrery: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    match arguments.command {
+        None => serve::run(&arguments.serve),
+        Some(Command::Serve(serve)) => serve::run(&serve),
+        Some(Command::Reset(reset)) => maintenance::reset(&reset),
+        Some(Command::Cert(cert)) => maintenance::cert(&cert),
+        Some(Command::Keys(keys)) => maintenance::keys(&keys),
+    }
+}

@@ -1,0 +1,278 @@
+//! `orrery serve`: opens the store, the account and the gateway, and runs them until told to stop.
+//!
+//! Order of start: folder lock, store, account, listener, start-up lines, `ready …`. The last line is
+//! printed when requests are answered, so a script may wait for it. Order of stop: listener, requests in
+//! flight, jobs, account (which closes the store), lock.
+
+use std::io::{ErrorKind, Write as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use account::{Account, AccountOptions, Consistency};
+use anyhow::{Context as _, Result, anyhow};
+use gateway::certificate::{self, Certificate};
+use gateway::{Gateway, GatewayOptions, Keys};
+use model::Env;
+use store::{EmbeddedOptions, Store};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::arguments::ServeArguments;
+use crate::data_folder::DataFolder;
+use crate::settings::{Settings, Storage};
+
+pub(crate) fn run(arguments: &ServeArguments) -> Result<()> {
+    crate::log::start(&arguments.log)?;
+    let settings = Settings::resolve(arguments)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("orrery")
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(serve(settings))
+}
+
+async fn serve(settings: Settings) -> Result<()> {
+    let env = Env::system();
+    // Bound first: the commonest mistake, a second server, is told before the store is opened.
+    let listener = bind(&settings).await?;
+    let address = listener.local_addr().context("cannot read the port")?;
+    let data = Data::open(&settings, &env)?;
+    let options = account_options(&settings);
+    let account = Account::open(Arc::clone(&data.store), options, env.clone())
+        .await
+        .with_context(|| format!("cannot open the account in {}", place(data.folder.as_ref())))?;
+    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account))?;
+
+    // Before the ready line: who reads it may stop us at once, and that stop must be orderly too.
+    let signals = Signals::listen()?;
+    announce(&settings, &data, address)?;
+    run_until_stopped(gateway, listener, &account, signals).await;
+    account.close().await.context("cannot close the account")?;
+    data.store.close().context("cannot close the store")
+}
+
+/// What lies on disk, or stands in for it.
+#[derive(Debug)]
+struct Data {
+    folder: Option<DataFolder>,
+    store: Arc<dyn Store>,
+    certificate: Certificate,
+}
+
+impl Data {
+    fn open(settings: &Settings, env: &Env) -> Result<Data> {
+        let (folder, store) = match &settings.storage {
+            Storage::Memory => (None, store::open_memory()),
+            Storage::Folder { path, durability } => {
+                let folder = DataFolder::open(path)?;
+                let options = EmbeddedOptions {
+                    durability: *durability,
+                    cache_bytes: store::CACHE_BYTES_DEFAULT,
+                    env: env.clone(),
+                };
+                let store = store::open_embedded(&folder.store(), &options)
+                    .with_context(|| format!("cannot open {}", folder.store().display()))?;
+                (Some(folder), store)
+            }
+        };
+        let certificate = match (&settings.own_certificate, &folder) {
+            (Some(own), _) => Certificate::read(&own.chain, &own.key)?,
+            (None, Some(folder)) => {
+                certificate::load_or_create(folder.path(), &settings.certificate_names(), env)?
+            }
+            (None, None) => Certificate::self_signed(&settings.certificate_names(), env)?,
+        };
+        Ok(Data { folder, store, certificate })
+    }
+}
+
+fn account_options(settings: &Settings) -> AccountOptions {
+    AccountOptions {
+        min_partitions: settings.min_partitions,
+        default_consistency: Consistency::Session,
+        version_retention: None,
+    }
+}
+
+fn gateway(
+    settings: &Settings,
+    certificate: &Certificate,
+    account: Arc<Account>,
+) -> Result<Gateway> {
+    let keys = Keys {
+        primary: settings.keys.primary.as_str().to_owned(),
+        secondary: settings.keys.secondary.as_str().to_owned(),
+        read_only: settings.keys.read_only.as_str().to_owned(),
+        secondary_read_only: settings.keys.secondary_read_only.as_str().to_owned(),
+    };
+    let options = GatewayOptions {
+        tls: Some(certificate.server_config().context("bad certificate")?),
+        certificate_pem: Some(certificate.pem().to_owned()),
+        public_endpoint: settings.public_endpoint.clone(),
+        identity_tokens: settings.accepts_identity_tokens,
+        gzip: settings.gzip,
+        // A clock of its own: signatures are judged by the real time even if the account's clock is advanced.
+        ..GatewayOptions::new(keys, Env::system())
+    };
+    Ok(gateway::app(account, options))
+}
+
+async fn bind(settings: &Settings) -> Result<TcpListener> {
+    let port = settings.addresses.first().map_or(0, SocketAddr::port);
+    TcpListener::bind(&settings.addresses[..]).await.map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => anyhow!(
+            "port {port} on {} is in use, perhaps by another orrery or emulator; stop it, or choose another \
+             port with --port (0 picks a free one)",
+            settings.host
+        ),
+        ErrorKind::PermissionDenied => {
+            anyhow!("port {port} needs special rights; choose one from 1024 up with --port")
+        }
+        _ => anyhow!(error).context(format!("cannot listen on {} port {port}", settings.host)),
+    })
+}
+
+/// Serves until SIGTERM or Ctrl-C; a second signal stops at once.
+async fn run_until_stopped(
+    gateway: Gateway,
+    listener: TcpListener,
+    account: &Arc<Account>,
+    mut signals: Signals,
+) {
+    let (stop, stopped) = watch::channel(false);
+    let wait = |mut stopped: watch::Receiver<bool>| async move {
+        // An error means that the sender is gone: stop as well.
+        let _ = stopped.wait_for(|&it| it).await;
+    };
+    let jobs = tokio::spawn(Arc::clone(account).run_jobs(wait(stopped.clone())));
+    tokio::spawn(async move {
+        signals.next().await;
+        tracing::info!("stopping");
+        let _ = stop.send(true);
+        signals.next().await;
+        tracing::warn!("second signal: stopping without waiting for requests");
+        std::process::exit(130);
+    });
+    gateway.serve(listener, wait(stopped)).await;
+    if let Err(error) = jobs.await {
+        tracing::error!(%error, "background jobs ended badly");
+    }
+}
+
+/// The signals that ask for a stop.
+#[derive(Debug)]
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// From here on a signal waits for [`Signals::next`] instead of ending the process.
+    fn listen() -> Result<Signals> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            Ok(Signals {
+                terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
+                interrupt: signal(SignalKind::interrupt()).context("cannot listen for Ctrl-C")?,
+            })
+        }
+        #[cfg(not(unix))]
+        Ok(Signals {})
+    }
+
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// The start-up lines for a person, then the one for a script.
+fn announce(settings: &Settings, data: &Data, address: SocketAddr) -> Result<()> {
+    let shown = shown_address(address);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Orrery {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "  endpoint     https://{shown}/  or  http://{shown}/")?;
+    if let Some(endpoint) = &settings.public_endpoint {
+        writeln!(out, "               shown to clients as {endpoint}")?;
+    }
+    let keys = &settings.keys;
+    if keys.primary.is_well_known() {
+        writeln!(out, "  key          {}", keys.primary.as_str())?;
+        writeln!(out, "               the well-known emulator key: it protects nothing")?;
+    } else {
+        writeln!(
+            out,
+            "  key          your own (`orrery keys` shows it and those derived from it)"
+        )?;
+    }
+    match (&data.folder, &settings.storage) {
+        (Some(folder), Storage::Folder { durability, .. }) => {
+            writeln!(
+                out,
+                "  data         {} ({})",
+                folder.path().display(),
+                durability_words(*durability)
+            )?;
+        }
+        _ => writeln!(out, "  data         in memory: gone at exit")?,
+    }
+    match data.certificate.file() {
+        Some(file) => writeln!(out, "  certificate  {}", file.display())?,
+        None => writeln!(
+            out,
+            "  certificate  self-signed, in memory; get it from http://{shown}/_explorer/emulator.pem"
+        )?,
+    }
+    writeln!(out, "ready http://{shown}/")?;
+    out.flush().context("cannot write to standard output")
+}
+
+fn durability_words(durability: store::Durability) -> &'static str {
+    match durability {
+        store::Durability::Fsync => "every acknowledged write is on disk",
+        store::Durability::Relaxed { .. } => "relaxed: a power cut can lose the last moments",
+    }
+}
+
+/// An address that a client on this machine can use: "any" addresses are shown as loopback.
+fn shown_address(address: SocketAddr) -> SocketAddr {
+    let mut shown = address;
+    if address.ip().is_unspecified() {
+        shown.set_ip(if address.is_ipv4() {
+            std::net::Ipv4Addr::LOCALHOST.into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    shown
+}
+
+fn place(folder: Option<&DataFolder>) -> String {
+    folder.map_or_else(|| "memory".to_owned(), |it| it.path().display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_addresses_are_shown_as_loopback() {
+        for (bound, shown) in [
+            ("0.0.0.0:1", "127.0.0.1:1"),
+            ("[::]:2", "[::1]:2"),
+            ("127.0.0.1:3", "127.0.0.1:3"),
+            ("10.1.2.3:4", "10.1.2.3:4"),
+        ] {
+            assert_eq!(shown_address(bound.parse().unwrap()).to_string(), shown);
+        }
+    }
+}

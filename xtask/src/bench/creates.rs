@@ -1,0 +1,64 @@
+//! Durable 1 KiB creates against the raw store committing the same bytes, and what they take on disk.
+
+use anyhow::Result;
+
+use super::load::{self, Source};
+use super::setup::{self, ITEM_BYTES, Subject};
+use super::{Bench, CONNECTIONS, Table, raw_store};
+
+pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
+    let subject = Subject::start(&bench.binary, &[], &bench.env).await?;
+    let mut n_created = 0;
+    for n in CONNECTIONS {
+        let sources = sources(&subject, n)?;
+        let ours =
+            load::run(&subject.server.authority, sources, bench.duration, 201, &bench.env).await?;
+        n_created += ours.n;
+        let raw = raw_store::run(n, bench.duration, &bench.env).await?;
+        table.add(
+            format!("durable 1 KiB creates, {n} writers; raw store, same bytes and group commit"),
+            ours.shown(),
+            raw.shown(),
+            format!("{:.2}", ours.per_second / raw.per_second),
+            "≥ 0.5",
+        );
+    }
+    let store = subject.store_folder();
+    let written = n_created * ITEM_BYTES as u64;
+    let before = setup::folder_bytes(&store);
+    subject.server.stop(&bench.env)?;
+    let after = setup::folder_bytes(&store);
+    table.add(
+        format!("bytes on disk per byte written ({n_created} creates)"),
+        format!("{:.2} running, {:.2} stopped", ratio(before, written), ratio(after, written)),
+        "",
+        "",
+        "",
+    );
+    Ok(())
+}
+
+fn sources(subject: &Subject, n_connections: usize) -> Result<Vec<Source>> {
+    let head = subject.create_head()?;
+    Ok((0..n_connections)
+        .map(|connection| {
+            let head = head.clone();
+            let source: Source = Box::new(move |n| {
+                let id = format!("c{n_connections}-{connection}-{n}");
+                let key = format!("p{}-{}", connection, n % 50);
+                let body = setup::item_with_key(&id, &key, n);
+                format!(
+                    "{head}content-length: {}\r\nx-ms-documentdb-partitionkey: [\"{key}\"]\r\n\r\n{body}",
+                    body.len()
+                )
+                .into_bytes()
+            });
+            source
+        })
+        .collect())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes stay far below 2^52 bytes")]
+fn ratio(left: u64, right: u64) -> f64 {
+    left as f64 / right.max(1) as f64
+}

@@ -1,0 +1,94 @@
+//! Point reads against a bare hyper handler that returns the same bytes.
+
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, Result};
+
+use super::load::{self, Source};
+use super::setup::Subject;
+use super::{Bench, CONNECTIONS, Table, bare};
+use crate::client::Connection;
+
+const ITEMS: u64 = 1000;
+
+pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
+    let subject = Subject::start(&bench.binary, &[], &bench.env).await?;
+    subject.fill(0, ITEMS).await?;
+    let recorded = subject.folder.path().join("response");
+    let mut connection = Connection::open(&subject.server.authority).await?;
+    let response = connection.send(&subject.read_request(0)?).await?.expect_success("read")?;
+    bare::record(&response, &recorded)?;
+    let baseline = Baseline::start(&recorded)?;
+    for n in CONNECTIONS {
+        let ours = load::run(
+            &subject.server.authority,
+            sources(&subject, n)?,
+            bench.duration,
+            200,
+            &bench.env,
+        )
+        .await?;
+        let bare =
+            load::run(&baseline.authority, sources(&subject, n)?, bench.duration, 200, &bench.env)
+                .await?;
+        table.add(
+            format!("point reads, {n} connections; bare hyper handler, same bytes"),
+            ours.shown(),
+            bare.shown(),
+            format!("{:.2}", ours.per_second / bare.per_second),
+            "≥ 0.5",
+        );
+    }
+    subject.server.stop(&bench.env)
+}
+
+/// Signed reads of all items, prepared before the clock runs; each connection starts elsewhere.
+pub(crate) fn sources(subject: &Subject, n_connections: usize) -> Result<Vec<Source>> {
+    let requests: Vec<Vec<u8>> =
+        (0..ITEMS).map(|n| subject.read_request(n)).collect::<Result<_>>()?;
+    let requests = std::sync::Arc::new(requests);
+    Ok((0..n_connections)
+        .map(|connection| {
+            let requests = std::sync::Arc::clone(&requests);
+            let source: Source = Box::new(move |n| {
+                let index = (connection * 61 + usize::try_from(n).unwrap_or(0)) % requests.len();
+                requests[index].clone()
+            });
+            source
+        })
+        .collect())
+}
+
+struct Baseline {
+    child: Child,
+    authority: String,
+}
+
+impl Baseline {
+    fn start(recorded: &std::path::Path) -> Result<Baseline> {
+        use std::io::{BufRead as _, BufReader};
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("bare-handler")
+            .arg(recorded)
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start the bare handler")?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        let authority = line
+            .trim()
+            .strip_prefix("ready http://")
+            .map(|it| it.trim_end_matches('/').to_owned())
+            .context("the bare handler is not ready")?;
+        Ok(Baseline { child, authority })
+    }
+}
+
+impl Drop for Baseline {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,94 @@
+//! `check` and `cases`: what cargo alone can tell.
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::process;
+use crate::tally::{Counts, Runner};
+use crate::{tidy, workspace};
+
+#[derive(Debug, Args)]
+pub(crate) struct CaseArguments {
+    /// Write the answers into the case files instead of comparing; read the diff afterwards
+    #[arg(long)]
+    bless: bool,
+    /// Only case files whose path contains this text
+    filter: Option<String>,
+}
+
+/// The test targets that read `cases/`.
+const CASE_RUNNERS: [(&str, &str); 2] = [("orrery-account", "cases"), ("orrery-gateway", "wire")];
+
+pub(crate) fn run() -> Result<()> {
+    let counts = steps(false)?;
+    println!("{counts}");
+    if !counts.is_good() {
+        bail!("check failed");
+    }
+    Ok(())
+}
+
+/// All steps, each of which runs even if an earlier one failed: one run tells everything.
+pub(crate) fn steps(is_slow: bool) -> Result<Counts> {
+    let mut counts = Counts::default();
+    counts += step("format", || process::run(workspace::cargo(&["fmt", "--all", "--check"])));
+    counts += step("tidy", tidy::run);
+    counts += step("lints", || {
+        process::run(workspace::cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ]))
+    });
+    let mut tests = workspace::cargo(&["test", "--workspace", "--no-fail-fast"]);
+    if is_slow {
+        tests.args(["--features", "orrery-store/slow"]);
+    }
+    counts += process::run_counted(tests, Runner::Cargo)?;
+    Ok(counts)
+}
+
+/// Runs one step of our own and says how it went.
+pub(crate) fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Counts {
+    println!("── {name}");
+    match run() {
+        Ok(()) => Counts::step(true),
+        Err(error) => {
+            println!("── {name} FAILED: {error:#}");
+            Counts::step(false)
+        }
+    }
+}
+
+pub(crate) fn cases(arguments: &CaseArguments) -> Result<()> {
+    let mut counts = Counts::default();
+    for (package, target) in CASE_RUNNERS {
+        let file = workspace::root()
+            .join("crates")
+            .join(package.trim_start_matches("orrery-"))
+            .join("tests")
+            .join(target);
+        if !file.with_extension("rs").exists() && !file.join("main.rs").exists() {
+            println!("skipped: {package} has no test target {target}");
+            counts += Counts { skipped: 1, ..Counts::default() };
+            continue;
+        }
+        let mut command = workspace::cargo(&["test", "--package", package, "--test", target]);
+        if arguments.bless {
+            command.env("UPDATE_EXPECT", "1").env("ORRERY_BLESS", "1");
+        }
+        if let Some(filter) = &arguments.filter {
+            command.env("ORRERY_CASES", filter);
+        }
+        counts += process::run_counted(command, Runner::Cargo)?;
+    }
+    println!("{counts}");
+    if !counts.is_good() {
+        bail!("some cases failed");
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `conformance`: unmodified SDKs from the registries against the release binary.
+//!
+//! Each suite gets a server of its own per row of the matrix, in memory, and learns about it by variables:
+//! `ORRERY_ENDPOINT`, `ORRERY_KEY`, `ORRERY_READ_ONLY_KEY`, `ORRERY_MIN_PARTITIONS`. A missing toolchain is
+//! said and counted as skipped; it never fails the run.
+
+mod suites;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use model::Env;
+
+use crate::check::step;
+use crate::process::run_counted;
+use crate::server::{Server, WELL_KNOWN_KEY};
+use crate::tally::Counts;
+use crate::workspace;
+use suites::{Prepared, Suite};
+
+// Any 64 bytes: given to the server and to the suites alike.
+const READ_ONLY_KEY: &str =
+    "cmVhZC1vbmx5IGtleSBvZiB0aGUgY29uZm9ybWFuY2Ugc3VpdGVzLCBhbnkgc2l4dHktZm91ciBieXRlcyB3b3JrIQ==";
+
+#[derive(Debug, Args)]
+pub(crate) struct ConformanceArguments {
+    /// Languages to run; none means all
+    languages: Vec<Suite>,
+    /// Only plain HTTP with one range and HTTPS with five, instead of all four combinations
+    #[arg(long)]
+    quick: bool,
+    /// Run against a binary that is already built
+    #[arg(long, value_name = "FILE")]
+    binary: Option<std::path::PathBuf>,
+}
+
+/// Which combinations of scheme and number of ranges are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Matrix {
+    /// Every scheme and every number once, in two runs instead of four.
+    Diagonal,
+    Full,
+}
+
+impl Matrix {
+    fn rows(self) -> &'static [Row] {
+        const HTTP_1: Row = Row { scheme: "http", min_partitions: 1 };
+        const HTTP_5: Row = Row { scheme: "http", min_partitions: 5 };
+        const HTTPS_1: Row = Row { scheme: "https", min_partitions: 1 };
+        const HTTPS_5: Row = Row { scheme: "https", min_partitions: 5 };
+        match self {
+            Matrix::Diagonal => &[HTTP_1, HTTPS_5],
+            Matrix::Full => &[HTTP_1, HTTP_5, HTTPS_1, HTTPS_5],
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    scheme: &'static str,
+    min_partitions: u32,
+}
+
+pub(crate) fn run(arguments: &ConformanceArguments) -> Result<()> {
+    let binary = match &arguments.binary {
+        Some(binary) => binary.clone(),
+        None => workspace::release_binary()?,
+    };
+    let all = Suite::value_variants();
+    let suites = if arguments.languages.is_empty() { all } else { &arguments.languages };
+    let matrix = if arguments.quick { Matrix::Diagonal } else { Matrix::Full };
+    let counts = run_suites(&binary, suites, matrix)?;
+    println!("{counts}");
+    if !counts.is_good() {
+        bail!("some SDK tests failed");
+    }
+    Ok(())
+}
+
+pub(crate) fn run_all(binary: &Path, matrix: Matrix) -> Result<Counts> {
+    run_suites(binary, Suite::value_variants(), matrix)
+}
+
+fn run_suites(binary: &Path, suites: &[Suite], matrix: Matrix) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let mut skipped = Vec::new();
+    for &suite in suites {
+        println!("── conformance {suite:?}");
+        match suite.prepare() {
+            Ok(Prepared::Ready) => {}
+            Ok(Prepared::Missing(what)) => {
+                println!("── conformance {suite:?} skipped: {what}");
+                skipped.push(format!("{suite:?}: {what}"));
+                counts += Counts { skipped: 1, ..Counts::default() };
+                continue;
+            }
+            Err(error) => {
+                println!("── conformance {suite:?} FAILED to install what it needs: {error:#}");
+                counts += Counts::step(false);
+                continue;
+            }
+        }
+        for &row in matrix.rows() {
+            counts += run_row(binary, suite, row)?;
+        }
+    }
+    for line in skipped {
+        println!("skipped {line}");
+    }
+    Ok(counts)
+}
+
+fn run_row(binary: &Path, suite: Suite, row: Row) -> Result<Counts> {
+    let Row { scheme, min_partitions } = row;
+    println!("── conformance {suite:?} over {scheme}, at least {min_partitions} ranges");
+    let env = Env::system();
+    let folder = workspace::scratch("conformance")?;
+    let log = folder.path().join("server.log");
+    let partitions = min_partitions.to_string();
+    let options = [
+        "--in-memory",
+        "--accept-identity-tokens",
+        "--min-partitions",
+        &partitions,
+        "--read-only-key",
+        READ_ONLY_KEY,
+    ];
+    let server = Server::start(binary, &options, &log, &env)?;
+    // SDKs treat localhost as an emulator and relax the check of its certificate.
+    let port = server.authority.rsplit(':').next().unwrap_or_default();
+    let endpoint = format!("{scheme}://localhost:{port}/");
+    let mut command = suite.command();
+    command
+        .env("ORRERY_ENDPOINT", &endpoint)
+        .env("ORRERY_KEY", WELL_KNOWN_KEY)
+        .env("ORRERY_READ_ONLY_KEY", READ_ONLY_KEY)
+        .env("ORRERY_MIN_PARTITIONS", &partitions);
+    let mut counts = run_counted(command, suite.runner())?;
+    println!("{suite:?} over {scheme}, {min_partitions} ranges: {counts}");
+    if counts.passed + counts.failed == 0 {
+        println!("── {suite:?} ran no test");
+        counts += Counts::step(false);
+    }
+    counts += step("orderly stop", || server.stop(&env));
+    Ok(counts)
+}

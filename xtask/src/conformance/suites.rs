@@ -1,0 +1,146 @@
+//! One entry per language: what it needs, how to install it, how to run it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use crate::process;
+use crate::tally::Runner;
+use crate::workspace;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Suite {
+    Python,
+    Javascript,
+    Go,
+    Rust,
+    Java,
+}
+
+/// What came of preparing a suite.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    Ready,
+    /// The toolchain is not here; says which.
+    Missing(String),
+}
+
+impl Suite {
+    fn folder(self) -> PathBuf {
+        let name = match self {
+            Suite::Python => "python",
+            Suite::Javascript => "javascript",
+            Suite::Go => "go",
+            Suite::Rust => "rust",
+            Suite::Java => "java",
+        };
+        workspace::root().join("conformance").join(name)
+    }
+
+    pub(crate) fn runner(self) -> Runner {
+        match self {
+            Suite::Python => Runner::Pytest,
+            Suite::Javascript => Runner::Node,
+            Suite::Go => Runner::Go,
+            Suite::Rust => Runner::Cargo,
+            Suite::Java => Runner::Surefire,
+        }
+    }
+
+    /// Installs what the suite needs: packages from the language's registry, nothing else.
+    pub(crate) fn prepare(self) -> Result<Prepared> {
+        let (program, version, manifest) = match self {
+            Suite::Python => ("python3", "--version", "requirements.txt"),
+            Suite::Javascript => ("npm", "--version", "package.json"),
+            Suite::Go => ("go", "version", "go.mod"),
+            Suite::Rust => ("cargo", "--version", "Cargo.toml"),
+            Suite::Java => ("mvn", "--version", "pom.xml"),
+        };
+        if !self.folder().join(manifest).exists() {
+            return Ok(Prepared::Missing(format!("no {manifest} in {}", self.folder().display())));
+        }
+        if !process::exists(program, version) {
+            return Ok(Prepared::Missing(format!("{program} is not installed")));
+        }
+        match self {
+            Suite::Python => prepare_python(&self.folder()),
+            Suite::Javascript => {
+                process::run(in_folder(self, "npm", &["ci", "--no-audit", "--no-fund"]))?;
+                Ok(Prepared::Ready)
+            }
+            Suite::Go => {
+                process::run(in_folder(self, "go", &["test", "-count=1", "-run", "^$", "./..."]))?;
+                Ok(Prepared::Ready)
+            }
+            Suite::Rust => {
+                process::run(rust_suite(&["--no-run"]))?;
+                Ok(Prepared::Ready)
+            }
+            Suite::Java => {
+                process::run(in_folder(self, "mvn", &["-B", "-ntp", "-q", "test-compile"]))?;
+                Ok(Prepared::Ready)
+            }
+        }
+    }
+
+    /// The command that runs the whole suite.
+    pub(crate) fn command(self) -> Command {
+        match self {
+            Suite::Python => {
+                let python = venv().join("bin/python");
+                in_folder(self, &python.to_string_lossy(), &["-m", "pytest", "-q"])
+            }
+            Suite::Javascript => {
+                let mut command = in_folder(self, "npm", &["test"]);
+                // The certificate is self-signed: how a user of this SDK reaches a local emulator.
+                command.env("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+                command
+            }
+            Suite::Go => {
+                in_folder(self, "go", &["test", "-count=1", "-v", "-timeout", "10m", "./..."])
+            }
+            Suite::Rust => rust_suite(&[]),
+            Suite::Java => in_folder(self, "mvn", &["-B", "-ntp", "test"]),
+        }
+    }
+}
+
+fn in_folder(suite: Suite, program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(suite.folder()).args(arguments);
+    command
+}
+
+/// Cargo in the Rust suite's own workspace, whose artefacts stay below our target folder.
+fn rust_suite(arguments: &[&str]) -> Command {
+    let mut command = workspace::cargo(&["test", "--locked"]);
+    command
+        .args(arguments)
+        .current_dir(Suite::Rust.folder())
+        .env("CARGO_TARGET_DIR", workspace::target().join("conformance/rust"))
+        .env("AZURE_COSMOS_EMULATOR_SERVER_CERT_VALIDATION_DISABLED", "true");
+    command
+}
+
+fn venv() -> PathBuf {
+    workspace::target().join("conformance/python-venv")
+}
+
+fn prepare_python(folder: &std::path::Path) -> Result<Prepared> {
+    let venv = venv();
+    if !venv.join("bin/python").exists() {
+        let mut make = Command::new("python3");
+        make.args(["-m", "venv"]).arg(&venv);
+        if let Err(error) = process::run(make) {
+            return Ok(Prepared::Missing(format!("python3 cannot make a venv ({error:#})")));
+        }
+    }
+    let mut install = Command::new(venv.join("bin/python"));
+    install
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+        .arg(folder.join("requirements.txt"));
+    process::run(install)?;
+    Ok(Prepared::Ready)
+}

@@ -1,0 +1,84 @@
+//! `cargo xtask`: every project command that is not plain cargo. Run bare, it prints the menu.
+//!
+//! Nothing runs in CI that cannot be run at home by the same command.
+
+#![allow(clippy::print_stdout, reason = "a command-line tool talks to a person")]
+
+mod bench;
+mod check;
+mod client;
+mod conformance;
+mod crash;
+mod fuzz;
+mod process;
+mod server;
+mod tally;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Project commands of Orrery.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", arg_required_else_help = true, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Format, lints, tidiness and all cargo tests: what CI runs first
+    Check,
+    /// Everything CI runs: check, crash, conformance with the toolchains that exist
+    Test(test::TestArguments),
+    /// Drive the release binary with the official SDKs: python, javascript, go, rust, java
+    Conformance(conformance::ConformanceArguments),
+    /// Run the text cases of queries and of the wire
+    Cases(check::CaseArguments),
+    /// Kill the server under load, restart it, and compare what it kept with what it acknowledged
+    Crash(crash::CrashArguments),
+    /// Measure start, memory, reads, creates, growth and disk, each against a baseline
+    Bench(bench::BenchArguments),
+    /// Check layers, file lengths, headers, leftover markers and document lengths
+    Tidy,
+    /// Run fuzz targets for a while (needs cargo-fuzz)
+    Fuzz(fuzz::FuzzArguments),
+    /// Build and run a scratch server in memory; further options go to `orrery serve`
+    Serve {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
+    /// The baseline of `bench`: answers every request with the same recorded response
+    #[command(hide = true)]
+    BareHandler { recorded: std::path::PathBuf },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Check => check::run(),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Conformance(arguments) => conformance::run(&arguments),
+        Command::Cases(arguments) => check::cases(&arguments),
+        Command::Crash(arguments) => crash::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Tidy => tidy::run(),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Serve { options } => server::serve_scratch(&options),
+        Command::BareHandler { recorded } => bench::bare_handler(&recorded),
+    }
+}

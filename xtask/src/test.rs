@@ -1,0 +1,42 @@
+//! `test`: everything CI needs, in one run, closed by one line that counts.
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::conformance::{self, Matrix};
+use crate::crash::{self, CrashArguments};
+use crate::tally::Counts;
+use crate::{check, workspace};
+
+// Limit: kill cycles in CI, a minute or so; `--slow` runs the long proof.
+const CYCLES_FAST: u32 = 5;
+const CYCLES_SLOW: u32 = 200;
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArguments {
+    /// Also the long runs: 200 crash cycles, the whole conformance matrix, slow store tests
+    #[arg(long)]
+    slow: bool,
+}
+
+pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
+    let mut counts = check::steps(arguments.slow)?;
+    match workspace::release_binary() {
+        Ok(binary) => {
+            let cycles = if arguments.slow { CYCLES_SLOW } else { CYCLES_FAST };
+            let crash = CrashArguments::with_cycles(cycles);
+            counts += check::step("crash", || crash::run_binary(&binary, &crash));
+            let matrix = if arguments.slow { Matrix::Full } else { Matrix::Diagonal };
+            counts += conformance::run_all(&binary, matrix)?;
+        }
+        Err(error) => {
+            println!("── the release binary FAILED: {error:#}");
+            counts += Counts::step(false);
+        }
+    }
+    println!("{counts}");
+    if !counts.is_good() {
+        bail!("some tests failed");
+    }
+    Ok(())
+}
