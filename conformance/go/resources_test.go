@@ -214,7 +214,8 @@ func TestContainerInMissingDatabase(t *testing.T) {
 
 func TestBadNamesAreRefused(t *testing.T) {
 	client := newClient(t)
-	for _, id := range []string{"a/b", `a\b`, "a?b", "a#b", "a ", strings.Repeat("x", 256)} {
+	// No backslash: the SDK does not escape it, and sends another name.
+	for _, id := range []string{"a/b", "a?b", "a#b", "a ", strings.Repeat("x", 256)} {
 		_, err := client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: id}, nil)
 		if err == nil {
 			t.Fatalf("%q was accepted", id)

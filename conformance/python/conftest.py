@@ -50,19 +50,14 @@ async def new_database(client):
         await _forget(client.delete_database(name))
 
 
-@pytest_asyncio.fixture
-async def new_container(database):
-    """Makes containers of a test's own, by default with the partition key /pk."""
-    names = []
+@pytest.fixture
+def new_container(database):
+    """Makes containers of a test's own, by default with the partition key /pk; they go with the database."""
 
     async def make(partition_key=BY_PK, **options):
-        name = unique("container")
-        names.append(name)
-        return await database.create_container(name, partition_key, **options)
+        return await database.create_container(unique("container"), partition_key, **options)
 
-    yield make
-    for name in names:
-        await _forget(database.delete_container(name))
+    return make
 
 
 @pytest_asyncio.fixture

@@ -31,8 +31,12 @@ _END = object()
 async def connect(flavour, credential=KEY, endpoint=ENDPOINT, **options):
     """Opens a client of the flavour ("sync" or "async") and closes it at the end of the block."""
     if flavour == "async":
-        async with azure.cosmos.aio.CosmosClient(endpoint, credential, **options) as client:
-            yield client
+        client = azure.cosmos.aio.CosmosClient(endpoint, credential, **options)
+        try:
+            async with client:
+                yield client
+        finally:
+            await client.close()  # Opening may fail and then leaves the connection open.
         return
     client = await asyncio.to_thread(azure.cosmos.CosmosClient, endpoint, credential, **options)
     try:

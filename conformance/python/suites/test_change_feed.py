@@ -102,15 +102,6 @@ async def test_feed_of_a_keys_feed_range_holds_its_items(container):
     assert ids(found) == ["x"]
 
 
-async def test_range_can_be_named_by_its_id(container):
-    made = await write(container, *many(20))
-    whole = []
-    for number in range(len(await collect(container.read_feed_ranges()))):
-        feed = container.query_items_change_feed(partition_key_range_id=str(number), is_start_from_beginning=True)
-        whole += await collect(feed)
-    assert ids(whole) == ids(made)
-
-
 async def test_pages_hold_what_was_asked_for(container):
     await write(container, *many(20, keys=1))
     feed = container.query_items_change_feed(start_time="Beginning", max_item_count=6, partition_key="key0")
@@ -129,7 +120,8 @@ async def test_batch_is_never_divided_over_pages(container):
 
 async def test_page_token_resumes_the_feed(container):
     await write(container, *many(10, keys=1))
-    pages = container.query_items_change_feed(start_time="Beginning", max_item_count=4).by_page()
+    scope = {"partition_key": "key0"}  # The SDK cannot resume a token some of whose ranges it has not read yet.
+    pages = container.query_items_change_feed(start_time="Beginning", max_item_count=4, **scope).by_page()
     first = [item async for item in await pages.__anext__()]
     rest, _ = await changes(container, continuation=pages.continuation_token)
     assert [item["id"] for item in first + rest] == [f"{n:03}" for n in range(10)]

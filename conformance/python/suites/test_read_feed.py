@@ -1,14 +1,17 @@
 """Reading a container from one end to the other."""
 
+import asyncio
+
 import pytest
 
-from support import collect, collect_pages, fails, ids, write
+from support import collect, collect_pages, fails, ids, with_header
 
 
 @pytest.fixture
 def fill(container):
     async def write_many(count, keys=7):
-        return await write(container, *({"id": f"{n:03}", "pk": f"key{n % keys}"} for n in range(count)))
+        bodies = [{"id": f"{n:03}", "pk": f"key{n % keys}"} for n in range(count)]
+        return await asyncio.gather(*(container.create_item(body) for body in bodies))
 
     return write_many
 
@@ -53,6 +56,21 @@ async def test_default_page_is_large(container, fill):
     await fill(120)
     pages = [page for page in await collect_pages(container.read_all_items()) if page]
     assert sum(len(page) for page in pages) == 120
+
+
+async def test_partition_key_scopes_the_feed(container, fill):
+    await fill(20, keys=4)
+    scope = with_header("x-ms-documentdb-partitionkey", '["key1"]')
+    assert ids(await collect(container.read_all_items(**scope))) == ["001", "005", "009", "013", "017"]
+
+
+async def test_range_scopes_the_feed(container, fill):
+    made = await fill(30, keys=30)
+    parts = []
+    for number in range(len(await collect(container.read_feed_ranges()))):
+        scope = with_header("x-ms-documentdb-partitionkeyrangeid", str(number))
+        parts.append(await collect(container.read_all_items(**scope)))
+    assert ids(item for part in parts for item in part) == ids(made)
 
 
 async def test_bad_continuation_is_refused(container, fill):

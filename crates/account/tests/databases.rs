@@ -181,3 +181,22 @@ async fn conflicts_are_an_empty_feed() {
     client.read("dbs/d/colls/c/conflicts/x").await.expect_sub(404, 0);
     client.delete("dbs/d/colls/c/conflicts/x").await.expect_sub(404, 0);
 }
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_memory_and_store_together() {
+    let store = store::open_memory();
+    let client = Client::with(store.clone(), account::AccountOptions::default()).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    {
+        let mut create = Box::pin(client.create("dbs/d/colls", support::CONTAINER));
+        let waker = std::task::Waker::noop();
+        let _ = create.as_mut().poll(&mut std::task::Context::from_waker(waker));
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let again = Client::with(store, account::AccountOptions::default()).await;
+    assert_eq!(client.list("dbs/d/colls").await.ids(), ["c"]);
+    assert_eq!(again.list("dbs/d/colls").await.rows, client.list("dbs/d/colls").await.rows);
+    client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+}

@@ -161,7 +161,7 @@ async fn check(n_ranges: u32, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn one_range_and_several_agree_with_a_map(steps in prop::collection::vec(step(), 1..60)) {

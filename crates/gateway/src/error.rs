@@ -104,10 +104,8 @@ pub(crate) enum Error {
         "The request payload is invalid. Ensure to provide a valid request payload. ({reason})"
     )]
     BodyInvalid { reason: String },
-    #[error(
-        "The request payload is in binary JSON (CosmosBinary), which this server does not read. Send text JSON (disable binary encoding in the client)."
-    )]
-    BinaryJson,
+    #[error("The request payload is invalid. Ensure to provide a valid request payload. The {0}.")]
+    BinaryJson(#[from] model::json::binary::BinaryError),
     #[error("The content encoding '{encoding}' of the request payload is not supported.")]
     BodyEncoding { encoding: String },
     #[error("The request payload did not arrive in time.")]
@@ -173,7 +171,7 @@ impl Failure for Error {
             | Self::ContinuationLimitInvalid { .. }
             | Self::OperationUnsupported(_)
             | Self::BodyInvalid { .. }
-            | Self::BinaryJson
+            | Self::BinaryJson(_)
             | Self::BodyEncoding { .. }
             | Self::BodyBroken
             | Self::BatchEmpty

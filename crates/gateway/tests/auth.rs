@@ -61,7 +61,8 @@ async fn all_four_keys_sign_and_read_only_ones_do_not_write() {
         assert_eq!(account.status, 200);
     }
     for key in [&keys.primary, &keys.secondary] {
-        let write = Call::create("a", r#"{"id":"1","pk":"a"}"#).header("x-ms-documentdb-is-upsert", "True");
+        let write =
+            Call::create("a", r#"{"id":"1","pk":"a"}"#).header("x-ms-documentdb-is-upsert", "True");
         assert!(server.send(write.signed_with(key)).await.status < 300);
     }
     for key in [&keys.read_only, &keys.secondary_read_only] {
@@ -115,7 +116,9 @@ async fn the_http_date_serves_clients_without_x_ms_date() {
     let signature = base64::engine::general_purpose::STANDARD.encode(mac.finalize().into_bytes());
     let authorization = encoded(&format!("type=master&ver=1.0&sig={signature}"));
     let request = |date: &str| {
-        format!("GET /dbs HTTP/1.1\r\nhost: x\r\n{date}authorization: {authorization}\r\nconnection: close\r\n\r\n")
+        format!(
+            "GET /dbs HTTP/1.1\r\nhost: x\r\n{date}authorization: {authorization}\r\nconnection: close\r\n\r\n"
+        )
     };
     let answer = server.raw(request(&format!("date: {}\r\n", support::DATE)).as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -125,7 +128,9 @@ async fn the_http_date_serves_clients_without_x_ms_date() {
 
 async fn token(server: &Server, id: &str, mode: &str, resource: &str, key: Option<&str>) -> String {
     let key = key.map_or(String::new(), |key| format!(",\"resourcePartitionKey\":[\"{key}\"]"));
-    let body = format!("{{\"id\":\"{id}\",\"permissionMode\":\"{mode}\",\"resource\":\"{resource}\"{key}}}");
+    let body = format!(
+        "{{\"id\":\"{id}\",\"permissionMode\":\"{mode}\",\"resource\":\"{resource}\"{key}}}"
+    );
     let made = server.send(Call::post("/dbs/d/users/u/permissions", body)).await;
     assert_eq!(made.status, 201, "{}", made.text());
     encoded(made.json().get("_token").unwrap().as_str().unwrap())
@@ -145,7 +150,8 @@ async fn resource_tokens_open_their_resource_and_nothing_else() {
 
     let by = |token: &str, call: Call| call.header("authorization", token);
     let get = |id: &str, key: &str| Call::get(&format!("/dbs/d/colls/c/docs/{id}")).key_header(key);
-    let delete = |id: &str, key: &str| Call::delete(&format!("/dbs/d/colls/c/docs/{id}")).key_header(key);
+    let delete =
+        |id: &str, key: &str| Call::delete(&format!("/dbs/d/colls/c/docs/{id}")).key_header(key);
     #[rustfmt::skip]
     let table = [
         ("read token reads an item",        by(&read, get("1", "a")), 200),

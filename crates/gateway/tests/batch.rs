@@ -143,10 +143,8 @@ async fn bulk_operations_are_independent_in_both_forms() {
     assert_eq!(reply.status, 207, "{}", reply.text());
     assert_eq!(statuses(&reply), [201, 409, 404, 200]);
 
-    let with_key = |operation: Operation| Operation {
-        partition_key: Some("[\"a\"]".to_owned()),
-        ..operation
-    };
+    let with_key =
+        |operation: Operation| Operation { partition_key: Some("[\"a\"]".to_owned()), ..operation };
     let binary = encode_operations(&[
         with_key(operation(CREATE, "2", Some(r#"{"id":"2","pk":"a"}"#))),
         with_key(operation(READ, "1", None)),

@@ -146,8 +146,12 @@ fn call(exchange: &Exchange, names: &HashMap<String, String>) -> Call {
         let (name, value) = (name.trim().to_lowercase(), value.trim());
         match (name.as_str(), value) {
             ("authorization", "none") => call = call.unsigned(),
-            ("authorization", "key secondary") => call = call.signed_with(&support::secondary_key()),
-            ("authorization", "key read-only") => call = call.signed_with(&support::read_only_key()),
+            ("authorization", "key secondary") => {
+                call = call.signed_with(&support::secondary_key())
+            }
+            ("authorization", "key read-only") => {
+                call = call.signed_with(&support::read_only_key())
+            }
             _ => {
                 let name: HeaderName = name.parse().unwrap();
                 call.headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -167,7 +171,8 @@ fn check(
     let status = lines.next().ok_or("no answer is expected")?;
     let mut numbers = status.split_whitespace();
     let code: u16 = numbers.next().and_then(|text| text.parse().ok()).ok_or("no status")?;
-    let sub: u32 = numbers.next().map_or(Some(0), |text| text.parse().ok()).ok_or("no substatus")?;
+    let sub: u32 =
+        numbers.next().map_or(Some(0), |text| text.parse().ok()).ok_or("no substatus")?;
     if (reply.status, reply.substatus()) != (code, sub) {
         return Err(format!("expected {code}/{sub}, got {}/{}", reply.status, reply.substatus()));
     }
@@ -189,7 +194,6 @@ fn check(
         "empty" if reply.body.is_empty() => Ok(()),
         "empty" => Err("expected no body".to_owned()),
         expected => {
-            let expected = filled(expected, names);
             let expected = model::json::parse(expected.as_bytes())
                 .map_err(|error| format!("bad case: {error} in {expected}"))?;
             let found = model::json::parse(&reply.body).map_err(|error| error.to_string())?;
@@ -234,15 +238,21 @@ fn matches(
     at: &str,
     names: &mut HashMap<String, String>,
 ) -> Result<(), String> {
-    let differs = || Err(format!("at {at}/: expected {}, got {}", expected.to_text(), found.to_text()));
+    let differs =
+        || Err(format!("at {at}/: expected {}, got {}", expected.to_text(), found.to_text()));
     match (expected, found) {
         (Value::String(text), _) if text == "*" => Ok(()),
         (Value::String(expected), Value::String(found)) => {
-            if is_text_match(expected, found, names) { Ok(()) } else { differs() }
+            let expected = filled(expected, names);
+            if is_text_match(&expected, found, names) { Ok(()) } else { differs() }
         }
         (Value::Array(expected), Value::Array(found)) => {
             if expected.len() != found.len() {
-                return Err(format!("at {at}: expected {} elements, got {}", expected.len(), found.len()));
+                return Err(format!(
+                    "at {at}: expected {} elements, got {}",
+                    expected.len(),
+                    found.len()
+                ));
             }
             let pairs = expected.iter().zip(found).enumerate();
             pairs.into_iter().try_for_each(|(index, (expected, found))| {

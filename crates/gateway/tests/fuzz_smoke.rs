@@ -27,7 +27,8 @@ fn rows() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..60).prop_map(|rest| {
         let mut row = vec![0x81, 0x70, 0x54, 0xE1, 0x7F];
         row.extend(rest);
-        let mut stream = vec![0x81, 0xF0, 0xD8, 0xFF, 0x7F, 0x01, 0x0A, 0, 0, 0, 0x81, 0xF1, 0xD8, 0xFF, 0x7F];
+        let mut stream =
+            vec![0x81, 0xF0, 0xD8, 0xFF, 0x7F, 0x01, 0x0A, 0, 0, 0, 0x81, 0xF1, 0xD8, 0xFF, 0x7F];
         stream.extend(i32::try_from(row.len()).unwrap().to_le_bytes());
         stream.extend(crc32fast::hash(&row).to_le_bytes());
         stream.extend(row);

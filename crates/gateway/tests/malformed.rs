@@ -17,7 +17,14 @@ async fn server() -> Server {
 
 async fn contents(server: &Server) -> String {
     let mut contents = String::new();
-    for path in ["/dbs", "/dbs/d/colls", "/dbs/d/colls/c/docs", "/dbs/d/users", "/dbs/d/colls/c/sprocs", "/offers"] {
+    for path in [
+        "/dbs",
+        "/dbs/d/colls",
+        "/dbs/d/colls/c/docs",
+        "/dbs/d/users",
+        "/dbs/d/colls/c/sprocs",
+        "/offers",
+    ] {
         let reply = server.send(Call::get(path)).await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         contents.push_str(&reply.text());
@@ -56,10 +63,14 @@ fn query(body: impl Into<Bytes>) -> Call {
 async fn bad_bodies_are_refused_and_change_nothing() {
     let server = server().await;
     let before = contents(&server).await;
-    let deep = format!("{{\"id\":\"x\",\"pk\":\"a\",\"x\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    let deep =
+        format!("{{\"id\":\"x\",\"pk\":\"a\",\"x\":{}{}}}", "[".repeat(200), "]".repeat(200));
     let long_id = format!("{{\"id\":\"{}\",\"pk\":\"a\"}}", "x".repeat(1024));
     let many = format!("[{}]", [r#"{"operationType":"Read","id":"1"}"#; 101].join(","));
-    let large = format!("[{{\"operationType\":\"Create\",\"resourceBody\":{{\"id\":\"x\",\"pk\":\"a\",\"x\":\"{}\"}}}}]", "x".repeat(3 << 20));
+    let large = format!(
+        "[{{\"operationType\":\"Create\",\"resourceBody\":{{\"id\":\"x\",\"pk\":\"a\",\"x\":\"{}\"}}}}]",
+        "x".repeat(3 << 20)
+    );
     let large_item = format!("{{\"id\":\"x\",\"pk\":\"a\",\"x\":\"{}\"}}", "x".repeat(2 << 20));
     #[rustfmt::skip]
     let table: Vec<(&str, Call, u16)> = vec![
@@ -132,7 +143,9 @@ async fn bad_bodies_are_refused_and_change_nothing() {
 async fn bad_headers_are_refused() {
     let server = server().await;
     let before = contents(&server).await;
-    let key = |value: &str| Call::get("/dbs/d/colls/c/docs/1").header("x-ms-documentdb-partitionkey", value);
+    let key = |value: &str| {
+        Call::get("/dbs/d/colls/c/docs/1").header("x-ms-documentdb-partitionkey", value)
+    };
     let long_key = format!("[\"{}\"]", "k".repeat(3000));
     #[rustfmt::skip]
     let table: Vec<(&str, Call, u16)> = vec![

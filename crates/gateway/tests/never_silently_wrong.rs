@@ -194,7 +194,10 @@ async fn operations_on_the_wrong_resource_are_refused() {
     let server = server().await;
     let batch = r#"[{"operationType":"Create","resourceBody":{"id":"9","pk":"a"}}]"#;
     let trigger = |call: Call| call.header("x-ms-documentdb-pre-trigger-include", "t");
-    let patch = Call { body: r#"{"operations":[{"op":"set","path":"/n","value":1}]}"#.into(), ..Call::new(Method::PATCH, "/dbs/d/colls/c/docs/1").key_header("a") };
+    let patch = Call {
+        body: r#"{"operations":[{"op":"set","path":"/n","value":1}]}"#.into(),
+        ..Call::new(Method::PATCH, "/dbs/d/colls/c/docs/1").key_header("a")
+    };
     #[rustfmt::skip]
     let table: Vec<(&str, Call, &[u16])> = vec![
         ("a batch of databases",      Call::post("/dbs", batch).header("x-ms-cosmos-is-batch-request", "True"), &[400]),

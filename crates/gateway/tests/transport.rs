@@ -139,12 +139,8 @@ async fn slow_clients_are_cut_off() {
 #[tokio::test]
 async fn a_body_that_does_not_arrive_answers_408() {
     let server = Server::start_with(|options| options.limits = impatient()).await;
-    let authorization = support::authorization(
-        gateway::WELL_KNOWN_KEY,
-        &http::Method::POST,
-        "/dbs",
-        support::DATE,
-    );
+    let authorization =
+        support::authorization(gateway::WELL_KNOWN_KEY, &http::Method::POST, "/dbs", support::DATE);
     let head = format!(
         "POST /dbs HTTP/1.1\r\nhost: x\r\nx-ms-date: {}\r\nauthorization: {authorization}\r\ncontent-length: 10\r\n\r\n{{",
         support::DATE
@@ -195,12 +191,8 @@ async fn shutdown_lets_a_request_finish_and_drops_idle_connections() {
     assert_eq!(idle.send(Call::get("/dbs")).await.status, 200);
     // A request whose body is under way when the server is told to stop.
     let path = "/dbs/d/colls/c/docs";
-    let authorization = support::authorization(
-        gateway::WELL_KNOWN_KEY,
-        &http::Method::POST,
-        path,
-        support::DATE,
-    );
+    let authorization =
+        support::authorization(gateway::WELL_KNOWN_KEY, &http::Method::POST, path, support::DATE);
     let body = r#"{"id":"late","pk":"a"}"#;
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\nx-ms-date: {}\r\nauthorization: {authorization}\r\nx-ms-documentdb-partitionkey: [\"a\"]\r\ncontent-length: {}\r\n\r\n",
@@ -250,7 +242,8 @@ async fn pages_beside_the_protocol_need_no_key() {
 #[tokio::test]
 async fn gzip_is_used_when_both_sides_want_it() {
     for is_on in [false, true] {
-        let server = Server::start_with(|options| options.gzip = is_on).await.with_container().await;
+        let server =
+            Server::start_with(|options| options.gzip = is_on).await.with_container().await;
         let item = format!("{{\"id\":\"1\",\"pk\":\"a\",\"x\":\"{}\"}}", "x".repeat(5000));
         assert_eq!(server.send(Call::create("a", item)).await.status, 201);
         let read = Call::get("/dbs/d/colls/c/docs/1").key_header("a");
@@ -273,7 +266,8 @@ async fn gzip_request_bodies_are_read_within_the_limit() {
         encoder.finish().unwrap()
     };
     let server = Server::start().await.with_container().await;
-    let create = |body: Vec<u8>, encoding| Call::create("a", body).header("content-encoding", encoding);
+    let create =
+        |body: Vec<u8>, encoding| Call::create("a", body).header("content-encoding", encoding);
     let made = server.send(create(pack(r#"{"id":"1","pk":"a"}"#), "gzip")).await;
     assert_eq!(made.status, 201, "{}", made.text());
     let bomb = pack(&" ".repeat(100 << 20));
@@ -292,7 +286,8 @@ async fn many_requests_share_one_http2_connection() {
             let mut client = Client::connect(&server, protocol).await;
             tasks.spawn(async move {
                 for _ in 0..50 {
-                    let read = client.send(Call::get("/dbs/d/colls/c/docs/1").key_header("a")).await;
+                    let read =
+                        client.send(Call::get("/dbs/d/colls/c/docs/1").key_header("a")).await;
                     assert_eq!(read.status, 200);
                 }
             });

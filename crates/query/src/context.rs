@@ -118,7 +118,7 @@ impl<'c> Run<'c> {
             let limit = usize::try_from(STEPS_PER_ITEM_MAX).unwrap_or(usize::MAX);
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });
         }
-        if n_steps % STEPS_PER_LOOK == 0
+        if n_steps.is_multiple_of(STEPS_PER_LOOK)
             && self.deadline.is_some_and(|deadline| self.context.env.monotonic() > deadline + GRACE)
         {
             return Err(Error::Timeout);

@@ -83,6 +83,23 @@ impl Statement {
         Ok(Statement { ast, query, context, parameters: parameters.to_vec(), resume })
     }
 
+    /// Prepares the condition of a patch: `FROM c WHERE …` without a SELECT, to be used with
+    /// [`Statement::matches`]. A text with a SELECT is taken as it is.
+    ///
+    /// # Errors
+    /// As [`Statement::prepare`].
+    pub fn prepare_condition(
+        text: &str,
+        parameters: &[(String, Value)],
+        options: &PrepareOptions,
+    ) -> Result<Statement> {
+        let first_word = text.split_whitespace().next().unwrap_or_default();
+        if first_word.eq_ignore_ascii_case("SELECT") {
+            return Statement::prepare(text, parameters, options);
+        }
+        Statement::prepare(&format!("SELECT VALUE 1 {text}"), parameters, options)
+    }
+
     /// Returns whether FROM and WHERE yield at least one row for the item.
     ///
     /// # Errors

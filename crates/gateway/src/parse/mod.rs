@@ -12,6 +12,7 @@ mod resources;
 use account::{Operation, Options, ResourceKind};
 use bytes::Bytes;
 use http::Method;
+use model::json::binary;
 
 pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row, is_indexing_directive};
 use crate::{
@@ -114,11 +115,11 @@ impl Request<'_> {
         Error::MethodNotAllowed { method: crate::error::excerpt(self.method.as_str()) }
     }
 
-    /// The body as text JSON; the binary form is named in the refusal.
+    /// The body as text JSON, whichever form the client sent it in.
     fn json_body(&self) -> Result<Bytes, Error> {
-        // Wire: 0x80 starts binary JSON, which text never does.
-        if self.body.first() == Some(&0x80) {
-            Err(Error::BinaryJson)
+        // Wire: the Rust SDK sends binary JSON unless told not to; answers in text suit every client.
+        if binary::is_binary(&self.body) {
+            Ok(binary::to_text(&self.body)?.into())
         } else {
             Ok(self.body.clone())
         }

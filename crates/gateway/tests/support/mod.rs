@@ -229,7 +229,9 @@ pub(crate) fn authorization(key: &str, method: &Method, path: &str, date: &str) 
     let segments: Vec<String> = path
         .split('/')
         .filter(|segment| !segment.is_empty())
-        .map(|segment| percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned())
+        .map(|segment| {
+            percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned()
+        })
         .collect();
     let n = segments.len();
     let (kind, link) = if n == 0 {

@@ -29,7 +29,8 @@ pub(super) fn page(
 ) -> Result<Page> {
     let passed = counted(position)?;
     let mut metrics = Metrics::default();
-    let rows = all_rows(query, context, source, &mut metrics)?;
+    let run = Run::until(context, request.deadline);
+    let rows = all_rows(query, source, &mut metrics, &run)?;
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
     Ok(fill(builder, query, rows, passed))
@@ -93,22 +94,21 @@ impl Collected {
 /// Computes all rows of a query, in order and without duplicates, before TOP and OFFSET.
 fn all_rows(
     query: &Query,
-    context: &Context,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
+    run: &Run<'_>,
 ) -> Result<Vec<Value>> {
-    let run = Run::until(context, deadline);
     let mut collected = Collected { entries: Vec::new(), bytes: 0 };
     match &query.grouping {
-        None => each_base(query, context, source, metrics, &run, &mut |frame| {
-            each_row(query, frame, &run, &mut |row| collected.push(query, row, &run))?;
+        None => each_base(query, source, metrics, run, &mut |frame| {
+            each_row(query, frame, run, &mut |row| collected.push(query, row, run))?;
             Ok(())
         })?,
         Some(grouping) => {
             let mut groups = GroupSet::new(grouping);
-            each_base(query, context, source, metrics, &run, &mut |frame| {
-                each_row(query, frame, &run, &mut |row| {
-                    collected.grow(groups.add(row, &run)?)?;
+            each_base(query, source, metrics, run, &mut |frame| {
+                each_row(query, frame, run, &mut |row| {
+                    collected.grow(groups.add(row, run)?)?;
                     Ok(Flow::Continue)
                 })?;
                 Ok(())
@@ -116,7 +116,7 @@ fn all_rows(
             for group in groups.finish() {
                 run.next_item();
                 let frame = Frame::EMPTY.with_group(grouping.level, &group);
-                collected.push(query, &frame, &run)?;
+                collected.push(query, &frame, run)?;
             }
         }
     }
@@ -135,7 +135,6 @@ fn all_rows(
 /// Visits the outermost frame of every row.
 pub(super) fn each_base(
     query: &Query,
-    context: &Context,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'_>,
@@ -153,7 +152,7 @@ pub(super) fn each_base(
             Ok(())
         }
         Base::Rows(inner, level) => {
-            for row in all_rows(inner, context, source, metrics)? {
+            for row in all_rows(inner, source, metrics, run)? {
                 run.next_item();
                 visit(&Frame::root(*level, &row))?;
             }

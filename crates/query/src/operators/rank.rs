@@ -31,7 +31,10 @@ pub(super) fn page(
     let mut metrics = Metrics::default();
     let rows = match &query.rank {
         None => Vec::new(),
-        Some(rank) => ranked_rows(query, rank, context, source, &mut metrics)?,
+        Some(rank) => {
+            let run = Run::until(context, request.deadline);
+            ranked_rows(query, rank, source, &mut metrics, &run)?
+        }
     };
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
@@ -48,17 +51,16 @@ enum Input {
 fn ranked_rows(
     query: &Query,
     rank: &Rank,
-    context: &Context,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
+    run: &Run<'_>,
 ) -> Result<Vec<Value>> {
-    let run = Run::until(context, deadline);
     let mut rows = Vec::new();
     let mut inputs: Vec<Vec<Input>> = Vec::new();
     let mut bytes = 0_usize;
-    each_base(query, context, source, metrics, &run, &mut |frame| {
-        each_row(query, frame, &run, &mut |row| {
-            let Some(value) = project(query, row, &run)?.and_then(Datum::into_value) else {
+    each_base(query, source, metrics, run, &mut |frame| {
+        each_row(query, frame, run, &mut |row| {
+            let Some(value) = project(query, row, run)?.and_then(Datum::into_value) else {
                 return Ok(Flow::Continue);
             };
             bytes = bytes.saturating_add(2 * estimated_bytes(&value) + 64);
@@ -67,7 +69,7 @@ fn ranked_rows(
                 return Err(Error::Limit { what: "the rows to rank, in bytes,", limit });
             }
             rows.push(value);
-            let of_row = rank.components.iter().map(|component| input(component, row, &run));
+            let of_row = rank.components.iter().map(|component| input(component, row, run));
             inputs.push(of_row.collect::<Result<_>>()?);
             Ok(Flow::Continue)
         })?;

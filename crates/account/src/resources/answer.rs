@@ -1,0 +1,102 @@
+//! What metadata operations answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{Charge, Object, Status, Value};
+
+use crate::account::{Inner, Request};
+use crate::catalog::link::{Found, name_path};
+use crate::catalog::record::Record;
+use crate::catalog::show::{envelope, show};
+use crate::catalog::tables::Tables;
+use crate::catalog::{offers, permissions};
+use crate::container_usage;
+use crate::operation::ResourceKind;
+use crate::outcome::{Body, Facts, Outcome};
+use crate::seal::Sealer;
+
+/// Wire: metadata charges are flat.
+pub(super) const READ_CHARGE: Charge = Charge::from_hundredths(100);
+pub(super) const WRITE_CHARGE: Charge = Charge::from_hundredths(495);
+
+/// The resource with what only its readers see: a permission's token.
+pub(super) fn shown(inner: &Inner, tables: &Tables, record: &Arc<Record>, seconds: u32) -> Object {
+    let mut resource = show(tables, record);
+    if record.kind == ResourceKind::Permission {
+        let sealer = Sealer::new(tables.head.secret);
+        resource.insert("_token", permissions::mint(&sealer, inner.env(), record, seconds));
+    }
+    resource
+}
+
+pub(super) fn answer(
+    inner: &Inner,
+    request: Request<'_>,
+    record: &Arc<Record>,
+    status: Status,
+    charge: Charge,
+    seconds: u32,
+) -> Outcome {
+    let tables = inner.catalog.tables();
+    let mut resource = shown(inner, &tables, record, seconds);
+    let mut facts = facts(&tables.chain(record), charge);
+    match record.kind {
+        ResourceKind::Offer => {
+            facts.min_throughput = offers::min_throughput(&tables, record);
+            facts.offer_replace_pending = Some(false);
+        }
+        ResourceKind::Container => {
+            if let Some(container) = tables.container(record.number) {
+                container_usage::add(
+                    request.options,
+                    &tables,
+                    container,
+                    &mut resource,
+                    &mut facts,
+                );
+            }
+        }
+        _ => {}
+    }
+    let body = Body::Resource(to_bytes(&Value::Object(resource)));
+    Outcome { status, body, facts }
+}
+
+/// Facts of an answer about the last record of `chain`.
+pub(super) fn facts(chain: &[Arc<Record>], charge: Charge) -> Facts {
+    let Some((record, owners)) = chain.split_last() else { return Facts::default() };
+    Facts {
+        charge,
+        etag: Some(record.etag.clone()),
+        owner_path: owners.last().map(|_| name_path(owners)),
+        owner_rid: owners.last().map(|owner| owner.rid.to_string()),
+        ..Facts::default()
+    }
+}
+
+pub(super) fn feed(
+    found: &Found,
+    kind: ResourceKind,
+    rows: Vec<Bytes>,
+    continuation: Option<String>,
+) -> Outcome {
+    let owner_rid = found.record().map(|record| record.rid.to_string());
+    let facts = Facts {
+        charge: READ_CHARGE,
+        owner_path: found.record().map(|_| name_path(&found.chain)),
+        owner_rid: owner_rid.clone(),
+        n_items: u64::try_from(rows.len()).ok(),
+        continuation,
+        ..Facts::default()
+    };
+    let owner_rid = owner_rid.unwrap_or_default();
+    let body = Body::Feed { owner_rid, envelope: envelope(kind), rows };
+    Outcome { status: Status::OK, body, facts }
+}
+
+pub(super) fn to_bytes(value: &Value) -> Bytes {
+    let mut bytes = Vec::new();
+    value.write_to(&mut bytes);
+    bytes.into()
+}

@@ -1,0 +1,103 @@
+//! Reads, lists and queries of metadata resources.
+
+use bytes::Bytes;
+use model::{Status, Value};
+
+use super::answer::{READ_CHARGE, answer, facts, feed, shown, to_bytes};
+use super::find::{find_feed, find_one};
+use crate::access::Right;
+use crate::account::{Inner, Request};
+use crate::catalog::permissions;
+use crate::catalog::record::kind_name;
+use crate::continuation::{Continuations, Kind};
+use crate::error::{Error, Result};
+use crate::metadata_query;
+use crate::operation::{Link, Options, QueryText, ResourceKind};
+use crate::outcome::{Body, Outcome};
+
+/// Limit: resources per page if the client does not say.
+const PAGE_ITEMS_DEFAULT: u32 = 1000;
+
+pub(crate) fn read(inner: &Inner, request: Request<'_>, link: &Link) -> Result<Outcome> {
+    let found = find_one(inner, request, link, Right::Read)?;
+    let record = found.record().ok_or(Error::NotFound)?;
+    let seconds = permissions::lifetime(request.options.token_seconds)?;
+    if let Some(etag) = &request.options.if_none_match
+        && record.etag.matches(etag)
+    {
+        let facts = facts(&found.chain, READ_CHARGE);
+        return Ok(Outcome { status: Status::NOT_MODIFIED, body: Body::Empty, facts });
+    }
+    Ok(answer(inner, request, record, Status::OK, READ_CHARGE, seconds))
+}
+
+pub(crate) fn list(
+    inner: &Inner,
+    request: Request<'_>,
+    owner: &Link,
+    kind: ResourceKind,
+) -> Result<Outcome> {
+    let found = find_feed(inner, request, owner, kind, Right::Read)?;
+    let sealer = inner.catalog.sealer();
+    let owner_rid = found.record().map(|record| record.rid);
+    let scope = kind_name(kind).as_bytes();
+    let tokens = Continuations { sealer: &sealer, kind: Kind::Resources, owner: owner_rid, scope };
+    let after = match &request.options.continuation {
+        Some(token) => tokens.read_number(token)?,
+        None => 0,
+    };
+    let items_max = items_max(request.options);
+    let tables = inner.catalog.tables();
+    let mut children = tables.children(found.number(), kind, after);
+    let mut rows = Vec::new();
+    let mut last = after;
+    for record in children.by_ref().take(items_max) {
+        last = record.number;
+        rows.push(shown(inner, &tables, record, permissions::TOKEN_SECONDS_DEFAULT));
+    }
+    let continuation = children.next().map(|_| tokens.write_number(last));
+    let rows = rows.into_iter().map(|row| to_bytes(&Value::Object(row))).collect();
+    Ok(feed(&found, kind, rows, continuation))
+}
+
+/// A query over metadata resources: every child as a row of the query.
+pub(crate) fn query(
+    inner: &Inner,
+    request: Request<'_>,
+    owner: &Link,
+    kind: ResourceKind,
+    query: &QueryText,
+) -> Result<Outcome> {
+    let found = find_feed(inner, request, owner, kind, Right::Read)?;
+    let sealer = inner.catalog.sealer();
+    let owner_rid = found.record().map(|record| record.rid);
+    let scope = [kind_name(kind).as_bytes(), b"?", query.text.as_bytes()].concat();
+    let tokens =
+        Continuations { sealer: &sealer, kind: Kind::Resources, owner: owner_rid, scope: &scope };
+    let after = match &request.options.continuation {
+        Some(token) => tokens.read_number(token)?,
+        None => 0,
+    };
+    let children: Vec<Value> = {
+        let tables = inner.catalog.tables();
+        let children = tables.children(found.number(), kind, 0);
+        let seconds = permissions::TOKEN_SECONDS_DEFAULT;
+        children.map(|record| Value::Object(shown(inner, &tables, record, seconds))).collect()
+    };
+    let rows = metadata_query::run(inner.env(), query, children)?;
+    let n_rows = rows.len();
+    let skip = usize::try_from(after).unwrap_or(usize::MAX);
+    let items_max = items_max(request.options);
+    let page: Vec<Bytes> =
+        rows.into_iter().skip(skip).take(items_max).map(|row| to_bytes(&row)).collect();
+    let end = skip.saturating_add(page.len());
+    let has_more = !page.is_empty() && end < n_rows;
+    let continuation =
+        has_more.then(|| tokens.write_number(u64::try_from(end).unwrap_or(u64::MAX)));
+    Ok(feed(&found, kind, page, continuation))
+}
+
+fn items_max(options: &Options) -> usize {
+    let items_max = options.items_max.filter(|items| *items > 0).unwrap_or(PAGE_ITEMS_DEFAULT);
+    usize::try_from(items_max).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,218 @@
+//! Pages end on rows, bytes and time, and add up to the whole.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod client;
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use client::{MemorySource, run_all};
+use model::{Env, Rid, Value};
+use query::{
+    Error, ItemSource, Page, PageRequest, PrepareOptions, ResumeFilter, SourceItem, Statement,
+};
+
+fn source(n_items: u64) -> MemorySource {
+    let parent = Rid::container(1, 1);
+    let items = (1..=n_items).map(|number| {
+        let text = format!(
+            r#"{{"id":"{number}","n":{},"g":{},"tags":["a","b","c"],"_rid":"{}"}}"#,
+            number * 7 % 11,
+            number % 3,
+            Rid::item(&parent, number)
+        );
+        let value = model::json::parse(text.as_bytes()).unwrap();
+        SourceItem { number, value, bytes: text.len() }
+    });
+    MemorySource { items: items.collect() }
+}
+
+fn prepare(text: &str) -> Statement {
+    Statement::prepare(text, &[], &PrepareOptions::new(Env::fixed(1, 1))).unwrap()
+}
+
+fn page(
+    statement: &Statement,
+    source: &dyn ItemSource,
+    bytes_max: usize,
+    continuation: Option<&str>,
+) -> Page {
+    let request = PageRequest { items_max: 1000, bytes_max, deadline: None, continuation };
+    statement.run(source, &request).unwrap()
+}
+
+const QUERIES: &[&str] = &[
+    "SELECT * FROM c",
+    "SELECT VALUE c.id FROM c WHERE c.n > 3",
+    "SELECT c.id, t FROM c JOIN t IN c.tags JOIN u IN c.tags WHERE t != u",
+    "SELECT * FROM c OFFSET 5 LIMIT 9",
+    "SELECT TOP 8 c.id, t FROM c JOIN t IN c.tags",
+    "SELECT DISTINCT VALUE c.n FROM c",
+    "SELECT DISTINCT c.g, t FROM c JOIN t IN c.tags OFFSET 2 LIMIT 5",
+    "SELECT VALUE c.id FROM c ORDER BY c.n",
+    "SELECT VALUE c.id FROM c ORDER BY c.n DESC, c.g ASC",
+    "SELECT c.id, t FROM c JOIN t IN c.tags ORDER BY c.g DESC OFFSET 4 LIMIT 30",
+    "SELECT TOP 7 * FROM c ORDER BY c.g",
+    "SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n",
+    "SELECT DISTINCT VALUE c.n FROM c ORDER BY c.n DESC OFFSET 1 LIMIT 4",
+    "SELECT VALUE r FROM (SELECT DISTINCT VALUE c.n FROM c) AS r WHERE r > 2",
+    "SELECT VALUE COUNT(1) FROM c",
+];
+
+#[test]
+fn pages_of_any_size_add_up_to_the_whole() {
+    let source = source(40);
+    for text in QUERIES {
+        let statement = prepare(text);
+        let whole = run_all(&statement, &source, 100_000).unwrap();
+        assert!(!whole.is_empty(), "{text}");
+        for items_max in [1, 2, 3, 7, 39, 40, 41] {
+            assert_eq!(
+                run_all(&statement, &source, items_max).unwrap(),
+                whole,
+                "{text} {items_max}"
+            );
+        }
+        for bytes_max in [1, 60, 500, 5000] {
+            let mut rows = Vec::new();
+            let mut continuation: Option<String> = None;
+            loop {
+                let page = page(&statement, &source, bytes_max, continuation.as_deref());
+                assert!(
+                    page.rows.len() <= 1 || page.metrics.row_bytes <= bytes_max as u64,
+                    "{text}"
+                );
+                rows.extend(page.rows);
+                continuation = page.continuation;
+                if continuation.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(rows, whole, "{text} {bytes_max} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_deleted_item_does_not_lose_the_place() {
+    for text in ["SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c ORDER BY c.id"] {
+        let statement = prepare(text);
+        let mut source = source(9);
+        let request = |continuation| PageRequest {
+            items_max: 3,
+            bytes_max: 1 << 20,
+            deadline: None,
+            continuation,
+        };
+        let first = statement.run(&source, &request(None)).unwrap();
+        source.items.retain(|item| item.number != 3);
+        let second = statement.run(&source, &request(first.continuation.as_deref())).unwrap();
+        assert_eq!(second.rows, ["4", "5", "6"].map(Value::from), "{text}");
+    }
+}
+
+/// A source on which time passes.
+struct SlowSource<'s>(&'s MemorySource, &'s Env, Cell<usize>);
+
+impl ItemSource for SlowSource<'_> {
+    fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem, Error>> + '_> {
+        Box::new(self.0.scan(after).inspect(|_| {
+            self.1.advance(Duration::from_millis(100));
+            self.2.set(self.2.get() + 1);
+        }))
+    }
+}
+
+#[test]
+fn a_page_ends_in_time_and_still_gets_ahead() {
+    let env = Env::fixed(1, 1);
+    let whole = source(20);
+    for text in [
+        "SELECT VALUE c.id FROM c WHERE c.n = 99",
+        "SELECT DISTINCT VALUE c.g FROM c WHERE c.n < 99",
+    ] {
+        let statement = Statement::prepare(text, &[], &PrepareOptions::new(env.clone())).unwrap();
+        let slow = SlowSource(&whole, &env, Cell::new(0));
+        let mut continuation: Option<String> = None;
+        let mut n_pages = 0;
+        let mut n_rows = 0;
+        loop {
+            let request = PageRequest {
+                items_max: 100,
+                bytes_max: 1 << 20,
+                deadline: Some(env.monotonic() + Duration::from_millis(250)),
+                continuation: continuation.as_deref(),
+            };
+            let page = statement.run(&slow, &request).unwrap();
+            n_rows += page.rows.len();
+            n_pages += 1;
+            assert!(n_pages < 100, "every page gets ahead");
+            continuation = page.continuation;
+            if continuation.is_none() {
+                break;
+            }
+        }
+        assert!(n_pages > 4, "{n_pages}");
+        assert_eq!(n_rows, if text.contains("DISTINCT") { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn a_continuation_of_another_kind_is_refused() {
+    let source = source(9);
+    let sorted = prepare("SELECT * FROM c ORDER BY c.n");
+    let plain = prepare("SELECT * FROM c");
+    let two_keys = prepare("SELECT * FROM c ORDER BY c.n, c.id");
+    let token = |statement: &Statement| {
+        let request =
+            PageRequest { items_max: 2, bytes_max: 1 << 20, deadline: None, continuation: None };
+        statement.run(&source, &request).unwrap().continuation.unwrap()
+    };
+    for (giver, taker) in [(&sorted, &plain), (&plain, &sorted), (&sorted, &two_keys)] {
+        let continuation = token(giver);
+        let request = PageRequest {
+            items_max: 2,
+            bytes_max: 1 << 20,
+            deadline: None,
+            continuation: Some(&continuation),
+        };
+        assert!(matches!(taker.run(&source, &request), Err(Error::Continuation)));
+    }
+}
+
+#[test]
+fn a_resume_filter_starts_at_the_rid_inclusively() {
+    let source = source(12);
+    let rid = Rid::item(&Rid::container(1, 1), 7).to_string();
+    let filter = format!(r#"{{"value":[1],"rid":"{rid}","exclude":false}}"#);
+    let filter = model::json::parse(filter.as_bytes()).unwrap();
+    for (direction, expected) in [
+        ("ASC", vec!["7", "10", "2", "5", "8", "11"]),
+        ("DESC", vec!["7", "4", "1", "12", "9", "6", "3"]),
+    ] {
+        let mut options = PrepareOptions::new(Env::fixed(1, 1));
+        options.resume_filter = Some(ResumeFilter::from_wire(&filter).unwrap());
+        let text = format!("SELECT VALUE c.id FROM c ORDER BY c.g {direction}");
+        let statement = Statement::prepare(&text, &[], &options).unwrap();
+        for items_max in [2, 100] {
+            let rows = run_all(&statement, &source, items_max).unwrap();
+            let rows: Vec<&str> = rows.iter().map(|row| row.as_str().unwrap()).collect();
+            assert_eq!(rows, expected);
+        }
+    }
+}
+
+#[test]
+fn conditions_match_single_items() {
+    let item = &source(1).items[0].value;
+    for (text, expected) in [
+        ("SELECT * FROM c WHERE c.id = '1'", true),
+        ("from c where c.id = '1'", true),
+        ("FROM c WHERE c.n > 100", false),
+        ("FROM c JOIN t IN c.tags WHERE t = 'b'", true),
+    ] {
+        let options = PrepareOptions::new(Env::fixed(1, 1));
+        let statement = Statement::prepare_condition(text, &[], &options).unwrap();
+        assert_eq!(statement.matches(item).unwrap(), expected, "{text}");
+    }
+}
