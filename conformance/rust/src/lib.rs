@@ -44,6 +44,13 @@ pub fn unique(prefix: &str) -> String {
     format!("{prefix}-{}", uuid::Uuid::new_v4().simple())
 }
 
+/// Runs a test on the one runtime of this process. The SDK shares connections between clients, and a
+/// connection dies with the runtime that opened it, so a runtime for each test would break the others.
+pub fn run(test: impl Future<Output = ()>) {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("threads"));
+    RUNTIME.block_on(test);
+}
+
 /// A database of one test. A failed test leaves it behind, which a server in memory forgives.
 pub struct Scratch {
     pub client: CosmosClient,

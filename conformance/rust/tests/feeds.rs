@@ -4,7 +4,7 @@ use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::models::ChangeFeedItem;
 use azure_data_cosmos::options::{ChangeFeedOptions, ChangeFeedStartFrom};
 use azure_data_cosmos::{FeedScope, Query};
-use conformance_rust::{Scratch, item};
+use conformance_rust::{Scratch, item, run};
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
@@ -23,47 +23,64 @@ async fn rows(container: &ContainerClient, text: &str, scope: FeedScope) -> Vec<
     stream.try_collect().await.unwrap()
 }
 
-#[tokio::test]
-async fn queries_reach_every_range() {
-    let scratch = Scratch::new().await;
-    let container = filled(&scratch).await;
-    assert_eq!(rows(&container, "SELECT * FROM c", FeedScope::full_container()).await.len(), 30);
-    assert_eq!(rows(&container, "SELECT * FROM c", FeedScope::partition("k3")).await.len(), 3);
-    let sorted = rows(&container, "SELECT VALUE c.n FROM c ORDER BY c.n DESC", FeedScope::full_container()).await;
-    let expected: Vec<Value> = (0..30).rev().map(|n| json!(n)).collect();
-    assert_eq!(sorted, expected);
-    scratch.finish().await;
+#[test]
+fn queries_reach_every_range() {
+    run(async {
+        let scratch = Scratch::new().await;
+        let container = filled(&scratch).await;
+        assert_eq!(
+            rows(&container, "SELECT * FROM c", FeedScope::full_container()).await.len(),
+            30
+        );
+        assert_eq!(rows(&container, "SELECT * FROM c", FeedScope::partition("k3")).await.len(), 3);
+        let sorted = rows(
+            &container,
+            "SELECT VALUE c.n FROM c ORDER BY c.n DESC",
+            FeedScope::full_container(),
+        )
+        .await;
+        let expected: Vec<Value> = (0..30).rev().map(|n| json!(n)).collect();
+        assert_eq!(sorted, expected);
+        scratch.finish().await;
+    });
 }
 
-#[tokio::test]
-async fn one_range_at_a_time_gives_everything_once() {
-    let scratch = Scratch::new().await;
-    let container = filled(&scratch).await;
-    let mut ids = Vec::new();
-    for range in container.read_feed_ranges(None).await.unwrap() {
-        for row in rows(&container, "SELECT VALUE c.id FROM c", FeedScope::range(range)).await {
-            ids.push(row.as_str().unwrap().to_owned());
+#[test]
+fn one_range_at_a_time_gives_everything_once() {
+    run(async {
+        let scratch = Scratch::new().await;
+        let container = filled(&scratch).await;
+        let mut ids = Vec::new();
+        for range in container.read_feed_ranges(None).await.unwrap() {
+            for row in rows(&container, "SELECT VALUE c.id FROM c", FeedScope::range(range)).await {
+                ids.push(row.as_str().unwrap().to_owned());
+            }
         }
-    }
-    ids.sort();
-    ids.dedup();
-    assert_eq!(ids.len(), 30);
-    scratch.finish().await;
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 30);
+        scratch.finish().await;
+    });
 }
 
-#[tokio::test]
-async fn the_change_feed_has_each_item_once_and_goes_on() {
-    let scratch = Scratch::new().await;
-    let container = filled(&scratch).await;
-    container.upsert_item("k3", "i3", &json!({"id": "i3", "pk": "k3", "v": 2}), None).await.unwrap();
-    let (seen, token) = drain(&container, None).await;
-    assert_eq!(seen.len(), 30);
-    container.create_item("z", "later", &item("later", "z"), None).await.unwrap();
-    let options = ChangeFeedOptions::default().with_continuation_token(token);
-    let (seen, _) = drain(&container, Some(options)).await;
-    assert_eq!(seen.len(), 1);
-    assert_eq!(seen[0].current().unwrap()["id"], "later");
-    scratch.finish().await;
+#[test]
+fn the_change_feed_has_each_item_once_and_goes_on() {
+    run(async {
+        let scratch = Scratch::new().await;
+        let container = filled(&scratch).await;
+        container
+            .upsert_item("k3", "i3", &json!({"id": "i3", "pk": "k3", "v": 2}), None)
+            .await
+            .unwrap();
+        let (seen, token) = drain(&container, None).await;
+        assert_eq!(seen.len(), 30);
+        container.create_item("z", "later", &item("later", "z"), None).await.unwrap();
+        let options = ChangeFeedOptions::default().with_continuation_token(token);
+        let (seen, _) = drain(&container, Some(options)).await;
+        assert_eq!(seen.len(), 1);
+        assert_eq!(seen[0].current().unwrap()["id"], "later");
+        scratch.finish().await;
+    });
 }
 
 async fn drain(
@@ -71,7 +88,11 @@ async fn drain(
     options: Option<ChangeFeedOptions>,
 ) -> (Vec<ChangeFeedItem<Value>>, azure_data_cosmos::feed::ContinuationToken) {
     let mut pages = container
-        .query_change_feed::<Value>(FeedScope::full_container(), ChangeFeedStartFrom::Beginning, options)
+        .query_change_feed::<Value>(
+            FeedScope::full_container(),
+            ChangeFeedStartFrom::Beginning,
+            options,
+        )
         .await
         .unwrap();
     let mut seen = Vec::new();

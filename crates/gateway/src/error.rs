@@ -8,7 +8,7 @@ use account::{Facts, Failed};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body_util::Full;
-use model::{Failure, Status};
+use model::{Failure, Status, json::binary::BinaryError};
 
 use crate::{hybrid_row, respond};
 
@@ -105,7 +105,7 @@ pub(crate) enum Error {
     )]
     BodyInvalid { reason: String },
     #[error("The request payload is invalid. Ensure to provide a valid request payload. The {0}.")]
-    BinaryJson(#[from] model::json::binary::BinaryError),
+    BinaryJson(#[from] BinaryError),
     #[error("The content encoding '{encoding}' of the request payload is not supported.")]
     BodyEncoding { encoding: String },
     #[error("The request payload did not arrive in time.")]
@@ -153,7 +153,10 @@ impl Failure for Error {
             Self::MethodNotAllowed { .. } => Status::METHOD_NOT_ALLOWED,
             Self::Session(error) => error.status(),
             Self::PartitionKey(error) => error.status(),
-            Self::BodyTooLarge { .. } => Status::TOO_LARGE,
+            Self::BodyTooLarge { .. } | Self::BinaryJson(BinaryError::TooLarge) => {
+                Status::TOO_LARGE
+            }
+            Self::BinaryJson(_) => Status::BAD_REQUEST,
             Self::BodyTimeout | Self::Timeout => Status::REQUEST_TIMEOUT,
             Self::Stopping => Status::UNAVAILABLE,
             Self::Panicked(_) => Status::INTERNAL,
@@ -171,7 +174,6 @@ impl Failure for Error {
             | Self::ContinuationLimitInvalid { .. }
             | Self::OperationUnsupported(_)
             | Self::BodyInvalid { .. }
-            | Self::BinaryJson(_)
             | Self::BodyEncoding { .. }
             | Self::BodyBroken
             | Self::BatchEmpty

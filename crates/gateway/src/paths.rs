@@ -1,8 +1,9 @@
 //! From the path of a request to the resource that it names.
 //!
 //! Segments are split at `/` first and percent-decoded afterwards, each by itself, so an encoded
-//! slash can never move a boundary: it is refused. Empty segments (leading, trailing, doubled
-//! slashes) are dropped, because SDKs send them. Whether a segment is a name or a rid is decided by
+//! slash can never move a boundary: it is refused. Leading and trailing slashes, also doubled, are
+//! dropped, because SDKs send them; an empty segment in between is refused, because the segments
+//! behind it would name something else. Whether a segment is a name or a rid is decided by
 //! the account, which knows what exists.
 //!
 //! Invariant: a [`Path`] has at most [`SEGMENTS_MAX`] segments, none of them empty or with a slash.
@@ -57,12 +58,12 @@ impl Path {
             n_segments: 0,
             encoded: String::new(),
         };
-        let segments = || raw.split('/').filter(|segment| !segment.is_empty());
-        for segment in segments() {
+        let raw = raw.trim_matches('/');
+        for segment in raw.split('/').filter(|_| !raw.is_empty()) {
             path.push(segment)?;
         }
         if raw.contains('%') {
-            path.encoded = segments().collect::<Vec<_>>().join("/");
+            raw.clone_into(&mut path.encoded);
         }
         Ok(path)
     }
@@ -79,7 +80,7 @@ impl Path {
             self.text.push_str(raw);
         }
         let segment = self.text.get(start..).unwrap_or_default();
-        if segment.contains('/') {
+        if segment.is_empty() || segment.contains('/') {
             return Err(Error::UrlInvalid);
         }
         let end = self.ends.get_mut(self.n_segments).ok_or(Error::UrlInvalid)?;
@@ -259,7 +260,7 @@ mod tests {
             "/foo", "/dbs/d/docs", "/colls", "/dbs/d/colls/c/docs/i/x", "/DBS", "/dbs/a%2Fb", "/dbs/%ff",
             "/dbs/d/colls/c/operations", "/dbs/d/colls/c/operations/other", "/dbs/d/operations/partitionkeydelete",
             "/dbs/d/colls/c/operations/partitionkeydelete/x", "/media", "/offers/x/y", "/dbs/d/users/u/docs",
-            "/a/b/c/d/e/f/g/h/i/j",
+            "/a/b/c/d/e/f/g/h/i/j", "/dbs//colls", "/dbs//colls/c", "/dbs/d//colls",
         ];
         for raw in table {
             assert!(matches!(target(raw), Err(Error::UrlInvalid)), "{raw}: {:?}", target(raw));

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use hyper::body::Body;
+use tracing::Instrument;
 
 use crate::{
     account_document::{self, Arrival},
@@ -40,17 +41,20 @@ where
     let start = env.monotonic();
     let (parts, body) = request.into_parts();
     let activity = activity_id(state, &parts);
+    let span = tracing::debug_span!("request", method = %parts.method, activity = text(&activity));
     let mut action = Action::Refused;
     let mut response = {
         let handled = pin!(handle(state, &parts, body, arrival, &mut action));
-        match caught(handled).await {
+        match caught(handled).instrument(span.clone()).await {
             Ok(response) => response,
             Err(Failure::Refused(error)) => error::refuse(&error, text(&activity)),
             Err(Failure::Failed(failed)) => error::fail(&failed, text(&activity)),
         }
     };
     let took = env.monotonic().saturating_sub(start);
-    state.metrics.count(action, response.status().as_u16(), took);
+    let status = response.status().as_u16();
+    span.in_scope(|| tracing::debug!(action = action.name(), status, ?took, "answered"));
+    state.metrics.count(action, status, took);
     let number = state.n_requests.fetch_add(1, Ordering::Relaxed);
     respond::every(response.headers_mut(), activity, &state.started, number, took);
     cors::expose(&state.options.cors, parts.headers.get(header::ORIGIN), response.headers_mut());

@@ -1,11 +1,14 @@
 //! Who may come in: keys, dates, resource tokens, identity tokens.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
 mod support;
 
 use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use gateway::{DateWindow, WELL_KNOWN_KEY};
+use hmac::{Hmac, Mac};
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use support::{Call, START_MS, Server};
@@ -109,7 +112,6 @@ async fn dates_outside_the_window_answer_403_unless_it_is_off() {
 async fn the_http_date_serves_clients_without_x_ms_date() {
     let server = Server::start().await;
     // Raw, because the test client always adds x-ms-date: the date is signed in the fifth line.
-    use hmac::{Hmac, Mac};
     let key = base64::engine::general_purpose::STANDARD.decode(WELL_KNOWN_KEY).unwrap();
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(&key).unwrap();
     mac.update(format!("get\ndbs\n\n\n{}\n", support::DATE.to_lowercase()).as_bytes());
@@ -131,9 +133,9 @@ async fn token(server: &Server, id: &str, mode: &str, resource: &str, key: Optio
     let body = format!(
         "{{\"id\":\"{id}\",\"permissionMode\":\"{mode}\",\"resource\":\"{resource}\"{key}}}"
     );
-    let made = server.send(Call::post("/dbs/d/users/u/permissions", body)).await;
-    assert_eq!(made.status, 201, "{}", made.text());
-    encoded(made.json().get("_token").unwrap().as_str().unwrap())
+    let reply = server.send(Call::post("/dbs/d/users/u/permissions", body)).await;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    encoded(reply.json().get("_token").unwrap().as_str().unwrap())
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Batches over the wire, in both forms.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
 mod support;
 
 use bytes::Bytes;

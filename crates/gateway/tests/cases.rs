@@ -21,6 +21,8 @@
 //! `> authorization: key NAME` signs with `secondary` or `read-only`, anything else is sent as is.
 //! `> @gzip` and `> @cors ORIGIN` in front of the first case set options of the server.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
 mod support;
 
 use std::{
@@ -147,10 +149,10 @@ fn call(exchange: &Exchange, names: &HashMap<String, String>) -> Call {
         match (name.as_str(), value) {
             ("authorization", "none") => call = call.unsigned(),
             ("authorization", "key secondary") => {
-                call = call.signed_with(&support::secondary_key())
+                call = call.signed_with(&support::secondary_key());
             }
             ("authorization", "key read-only") => {
-                call = call.signed_with(&support::read_only_key())
+                call = call.signed_with(&support::read_only_key());
             }
             _ => {
                 let name: HeaderName = name.parse().unwrap();

@@ -1,5 +1,7 @@
 //! The entry points of the fuzz targets with arbitrary bytes: they may refuse, never panic.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
 mod support;
 
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! The tables are complete on purpose: a new header, route or option starts with a line here.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
 mod support;
 
 use std::collections::HashSet;
@@ -54,9 +56,12 @@ async fn ignored_headers_change_nothing() {
     }
 }
 
+/// A request, the value that spoils it, and the status that tells so.
+type BadValue = (Call, &'static str, u16);
+
 /// For each used header: a request for which it matters, and a value that must be refused.
 #[rustfmt::skip]
-fn bad_values() -> Vec<(&'static str, Option<(Call, &'static str, u16)>)> {
+fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
     let feed = || Call::get("/dbs/d/colls/c/docs");
     let changes = || feed().header("a-im", "Incremental Feed");
     let create = || Call::create("a", r#"{"id":"2","pk":"a"}"#);

@@ -1,5 +1,7 @@
 //! The binary as a person or a script meets it: help, start-up lines, refusals, orderly stop.
 
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
 mod support;
 
 use std::io::{Read as _, Write as _};
@@ -93,13 +95,13 @@ fn a_data_folder_serves_one_server_and_survives_it() {
     assert!(message.contains("in use") && message.contains("--data"), "{message}");
     let (status, _, message) = output(&["reset", "--yes", "--data", &data]);
     assert_eq!(status, 1, "{message}");
-    let served = server.get("/_explorer/emulator.pem");
+    let pem_served = server.get("/_explorer/emulator.pem");
     assert_eq!(server.terminate(), Some(0));
 
     let (status, pem, _) = output(&["cert", "--data", &data]);
     assert_eq!(status, 0);
     assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
-    assert!(served.replace('\r', "").contains(pem.trim()), "the served certificate is another");
+    assert!(pem_served.replace('\r', "").contains(pem.trim()), "the served certificate is another");
 
     let (status, _, message) = output(&["reset", "--data", &data]);
     assert_eq!(status, 1, "a script must say --yes");

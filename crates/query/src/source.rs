@@ -1,8 +1,9 @@
-//! The seam to the data: where items come from.
+//! The seam to the data: where items come from, and what an index of them offers.
 
 use model::{Failure, Value};
 
 use crate::error::Error;
+use crate::index::{IndexPath, TermSpan};
 
 /// One item as a source hands it out.
 #[derive(Clone, Debug)]
@@ -15,10 +16,76 @@ pub struct SourceItem {
     pub bytes: usize,
 }
 
+/// One entry of an index.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct IndexEntry {
+    /// The bytes of the term.
+    pub term: Vec<u8>,
+    /// The item that has it.
+    pub number: u64,
+}
+
+/// Which way entries are read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Direction {
+    /// Terms and numbers ascend.
+    Forward,
+    /// Terms and numbers descend.
+    Backward,
+}
+
+/// Item numbers in order.
+pub type Numbers<'s> = Box<dyn Iterator<Item = Result<u64, Error>> + 's>;
+
 /// A set of items to query: a range, a logical partition, or several ranges merged.
 pub trait ItemSource {
     /// Returns the items with numbers above `after`, by ascending number.
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem, Error>> + '_>;
+
+    /// Returns the index of the items, if there is one.
+    fn index(&self) -> Option<&dyn ItemIndex> {
+        None
+    }
+}
+
+/// A range index over the items of a source, and perhaps over others: [`ItemIndex::fetch`] tells them apart.
+pub trait ItemIndex {
+    /// Returns whether every value at the path of every item of the source has its term in the index.
+    fn covers(&self, path: &IndexPath) -> bool;
+
+    /// Returns the entries of a span, by term and number, that come after `after` in the direction.
+    fn seek(
+        &self,
+        path: &IndexPath,
+        span: &TermSpan,
+        after: Option<(&[u8], u64)>,
+        direction: Direction,
+    ) -> Box<dyn Iterator<Item = Result<IndexEntry, Error>> + '_>;
+
+    /// Returns an item of the source; `None` when the source has no such item.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn fetch(&self, number: u64) -> Result<Option<SourceItem>, Error>;
+
+    /// Returns, after `after` in the direction, the items that have no value at the path, and perhaps some that have.
+    /// `None` when the index cannot find them.
+    fn without(
+        &self,
+        path: &IndexPath,
+        after: Option<u64>,
+        direction: Direction,
+    ) -> Option<Numbers<'_>>;
+
+    /// Returns how many items the source has, if that is known at once.
+    fn n_items(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns whether each entry belongs to an item of the source and [`ItemIndex::n_items`] is exact.
+    fn is_exact(&self) -> bool {
+        false
+    }
 }
 
 impl Error {

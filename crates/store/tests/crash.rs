@@ -25,10 +25,12 @@ const CHILD_DURABILITY: &str = "ORRERY_CRASH_DURABILITY";
 const N_WRITERS: u32 = 16;
 const N_PARTS: u32 = 5;
 
-#[cfg(not(feature = "slow"))]
+/// Kills in a row on one directory, and directories.
 const N_CYCLES: usize = 5;
+#[cfg(not(feature = "slow"))]
+const N_DIRECTORIES: usize = 1;
 #[cfg(feature = "slow")]
-const N_CYCLES: usize = 200;
+const N_DIRECTORIES: usize = 20;
 
 #[cfg(not(feature = "slow"))]
 const N_CREATIONS: u64 = 12;
@@ -150,12 +152,18 @@ fn kill_after(mut child: Child, n_lines: usize) -> BTreeMap<u32, u32> {
     acknowledged
 }
 
-#[track_caller]
 fn check_kills(durability: &str) {
+    for directory in 0..N_DIRECTORIES {
+        check_kills_in_a_row(durability, directory);
+    }
+}
+
+#[track_caller]
+fn check_kills_in_a_row(durability: &str, directory: usize) {
     let dir = tempfile::tempdir().unwrap();
     let mut n_batches = 0;
     for cycle in 0..N_CYCLES {
-        let n_lines = 1 + (cycle * 397) % 1_500;
+        let n_lines = 1 + (cycle * 397 + directory * 131) % 1_500;
         let acknowledged = kill_after(start_child(dir.path(), durability), n_lines);
         let store = open(dir.path(), Durability::Fsync);
         let counts = check_whole(&*store.snapshot());
@@ -182,6 +190,25 @@ fn a_killed_process_loses_nothing_acknowledged() {
 #[test]
 fn a_killed_process_loses_nothing_acknowledged_when_relaxed() {
     check_kills("relaxed");
+}
+
+#[test]
+fn a_second_process_is_told_whom_to_stop() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = start_child(dir.path(), "fsync");
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("ack ")), "the child has the directory");
+    let options = EmbeddedOptions {
+        durability: Durability::Fsync,
+        cache_bytes: CACHE_BYTES_DEFAULT,
+        env: Env::system(),
+    };
+    let error = store::open_embedded(dir.path(), &options).unwrap_err();
+    let owner = format!("in use by process {}; stop it first", child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert!(error.to_string().contains(&owner), "{error}");
 }
 
 /// A kill within the first milliseconds: the directory is new, half made, or just made.

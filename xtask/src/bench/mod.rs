@@ -20,7 +20,7 @@ use anyhow::Result;
 use clap::Args;
 use model::Env;
 
-use crate::workspace;
+use crate::{process, workspace};
 use table::Table;
 
 pub(crate) use bare::serve as bare_handler;
@@ -62,6 +62,12 @@ struct Bench {
 const CONNECTIONS: [usize; 3] = [1, 16, 64];
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
+    // Load generator and baselines run in this process: built without optimisation they would flatter us.
+    if cfg!(debug_assertions) {
+        let mut optimised = workspace::cargo(&["run", "--release", "--package", "xtask", "--"]);
+        optimised.args(std::env::args_os().skip(1));
+        return process::run(optimised);
+    }
     let binary = match &arguments.binary {
         Some(binary) => binary.clone(),
         None => workspace::release_binary()?,

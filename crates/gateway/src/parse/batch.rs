@@ -2,7 +2,7 @@
 
 use account::{BatchAction, BatchCall, ItemAction};
 use bytes::Bytes;
-use model::PartitionKey;
+use model::{PartitionKey, json::binary};
 
 use super::{Action, BatchForm, Reply, Request};
 use crate::{
@@ -66,10 +66,7 @@ fn from_hybrid_row(body: &Bytes) -> Result<Vec<BatchCall>, Error> {
 
 fn call(operation: Operation) -> Result<BatchCall, String> {
     let id = operation.id.ok_or("id is missing");
-    let body = operation.body.ok_or("resourceBody is missing");
-    if body.as_ref().is_ok_and(|body| body.first() == Some(&0x80)) {
-        return Err("resourceBody is binary JSON; send text JSON".to_owned());
-    }
+    let body = text_json(operation.body)?.ok_or("resourceBody is missing");
     let action = match operation.kind {
         0 => BatchAction::Create { body: body? },
         1 => BatchAction::Patch { id: id?, body: body? },
@@ -92,6 +89,17 @@ fn call(operation: Operation) -> Result<BatchCall, String> {
         if_none_match: operation.if_none_match,
         minimal: operation.minimal.unwrap_or(false),
     })
+}
+
+/// Bodies inside of rows may be binary JSON as well.
+fn text_json(body: Option<Bytes>) -> Result<Option<Bytes>, String> {
+    match body {
+        Some(body) if binary::is_binary(&body) => {
+            let text = binary::to_text(&body).map_err(|error| error.to_string())?;
+            Ok(Some(text.into()))
+        }
+        other => Ok(other),
+    }
 }
 
 pub(crate) fn is_indexing_directive(text: &str) -> bool {
@@ -134,8 +142,11 @@ mod tests {
         assert!(call(operation(3)).is_err());
         assert!(call(Operation { id: None, ..operation(2) }).is_err());
         assert!(call(Operation { body: None, ..operation(0) }).is_err());
-        let binary = Some(Bytes::from_static(b"\x80\x01"));
-        assert!(call(Operation { body: binary, ..operation(0) }).is_err());
+        let broken = Some(Bytes::from_static(b"\x80"));
+        assert!(call(Operation { body: broken, ..operation(0) }).is_err());
+        let binary = Some(Bytes::from_static(b"\x80\xE8"));
+        let created = call(Operation { body: binary, ..operation(0) }).unwrap().action;
+        assert!(matches!(created, BatchAction::Create { body } if &body[..] == b"{}"));
         assert!(call(Operation { partition_key: Some("x".to_owned()), ..operation(0) }).is_err());
     }
 }

@@ -27,7 +27,7 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
     time::timeout,
 };
@@ -62,8 +62,10 @@ pub(crate) async fn serve(
     let tls = state.options.tls.clone().map(|config| TlsAcceptor::from(Arc::new(config)));
     let permits = Arc::new(Semaphore::new(state.options.limits.connections_max));
     let graceful = GracefulShutdown::new();
+    let (stop, stopped) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
+    let greeting_timeout = state.options.limits.greeting_timeout;
     loop {
         let next = async {
             // The semaphore is never closed, so the permit is always there in the end.
@@ -79,7 +81,9 @@ pub(crate) async fn serve(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, _)) => {
-                let connection = Connection::new(state, tls.clone(), permit, graceful.watcher());
+                let greeting = Step { deadline: greeting_timeout, stopped: stopped.clone() };
+                let watcher = graceful.watcher();
+                let connection = Connection::new(state, tls.clone(), permit, watcher, greeting);
                 connections.spawn(connection.run(stream));
             }
             Err(error) => {
@@ -89,6 +93,7 @@ pub(crate) async fn serve(
         }
     }
     drop(listener);
+    drop(stop);
     state.is_stopping.store(true, Ordering::Relaxed);
     if timeout(state.options.limits.shutdown_grace, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not end in time and are dropped");
@@ -101,6 +106,7 @@ struct Connection {
     state: Arc<State>,
     tls: Option<TlsAcceptor>,
     watcher: Watcher,
+    greeting: Step,
     _permit: Option<OwnedSemaphorePermit>,
     _open: OpenGuard,
 }
@@ -134,9 +140,11 @@ impl Connection {
         tls: Option<TlsAcceptor>,
         permit: Option<OwnedSemaphorePermit>,
         watcher: Watcher,
+        greeting: Step,
     ) -> Connection {
         let open = OpenGuard::new(state);
-        Connection { state: Arc::clone(state), tls, watcher, _permit: permit, _open: open }
+        let state = Arc::clone(state);
+        Connection { state, tls, watcher, greeting, _permit: permit, _open: open }
     }
 
     async fn run(self, stream: TcpStream) {
@@ -147,16 +155,15 @@ impl Connection {
     }
 
     /// Finds out what the client speaks, then serves it.
-    async fn greet(self, stream: TcpStream) -> io::Result<()> {
+    async fn greet(mut self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let local = stream.local_addr().ok();
-        let deadline = self.state.options.limits.greeting_timeout;
         let is_tls = match &self.tls {
-            Some(_) => within(deadline, first_byte(&stream)).await? == TLS_HANDSHAKE,
+            Some(_) => self.greeting.run(first_byte(&stream)).await? == TLS_HANDSHAKE,
             None => false,
         };
         if let (true, Some(acceptor)) = (is_tls, self.tls.clone()) {
-            let accepted = within(deadline, acceptor.accept(stream)).await;
+            let accepted = self.greeting.run(acceptor.accept(stream)).await;
             let stream = accepted.inspect_err(|_| {
                 self.state.metrics.handshakes_failed.fetch_add(1, Ordering::Relaxed);
             })?;
@@ -172,7 +179,7 @@ impl Connection {
     }
 
     async fn speak<S>(
-        self,
+        mut self,
         mut stream: S,
         version: Option<Version>,
         is_tls: bool,
@@ -182,10 +189,9 @@ impl Connection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let arrival = Arrival { is_tls, local };
-        let deadline = self.state.options.limits.greeting_timeout;
         let (version, greeting) = match version {
             Some(version) => (version, Greeting::default()),
-            None => within(deadline, sniff(&mut stream)).await?,
+            None => self.greeting.run(sniff(&mut stream)).await?,
         };
         let io = TokioIo::new(Prefixed::new(greeting.bytes, greeting.length, stream));
         let state = Arc::clone(&self.state);
@@ -213,8 +219,22 @@ impl Connection {
     }
 }
 
-async fn within<T>(deadline: Duration, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    timeout(deadline, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+/// What bounds the steps before the first request: a deadline, and the shutdown of the server.
+struct Step {
+    deadline: Duration,
+    stopped: watch::Receiver<()>,
+}
+
+impl Step {
+    async fn run<T>(&mut self, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        tokio::select! {
+            done = timeout(self.deadline, step) => {
+                done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            }
+            // The sender is dropped when the server stops; it never sends.
+            _ = self.stopped.changed() => Err(io::ErrorKind::ConnectionAborted.into()),
+        }
+    }
 }
 
 async fn first_byte(stream: &TcpStream) -> io::Result<u8> {

@@ -40,19 +40,19 @@ impl Server {
     }
 
     pub(crate) fn start_with(command: &mut Command, options: &[&str]) -> Server {
-        let mut child =
+        let child =
             command.args(["--port", "0"]).args(options).stdout(Stdio::piped()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut lines = String::new();
+        let mut server = Server { child, authority: String::new(), lines: String::new() };
+        let mut stdout = BufReader::new(server.child.stdout.take().unwrap());
         loop {
             let mut line = String::new();
             let n = stdout.read_line(&mut line).unwrap();
-            assert!(n > 0, "the server ended before it was ready:\n{lines}");
+            assert!(n > 0, "the server ended before it was ready:\n{}", server.lines);
             if let Some(url) = line.trim().strip_prefix("ready http://") {
-                let authority = url.trim_end_matches('/').to_owned();
-                return Server { child, authority, lines };
+                url.trim_end_matches('/').clone_into(&mut server.authority);
+                return server;
             }
-            lines.push_str(&line);
+            server.lines.push_str(&line);
         }
     }
 

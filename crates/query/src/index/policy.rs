@@ -1,0 +1,249 @@
+//! Which paths the indexing policy of a container includes.
+//!
+//! Wire: the deeper rule wins; at one depth `/?` (the value itself) beats `/*` (it and all below).
+
+use std::collections::HashMap;
+
+use model::Value;
+
+use super::{IndexPath, PathStep};
+
+/// Limit: segments of a rule; items are not deeper.
+const STEPS_MAX: usize = model::json::DEPTH_MAX;
+
+/// The included and excluded paths of a container.
+#[derive(Clone, Debug, Default)]
+pub struct IndexPolicy {
+    root: Node,
+    is_none: bool,
+}
+
+/// The rules for one path and those below it.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    names: HashMap<String, Node>,
+    element: Option<Box<Node>>,
+    /// Whether the value here is included, if a rule says so.
+    own: Option<bool>,
+    /// Whether the value here and all below are included, if a rule says so.
+    below: Option<bool>,
+}
+
+impl IndexPolicy {
+    /// Includes everything.
+    pub fn all() -> IndexPolicy {
+        let root = Node { below: Some(true), ..Node::default() };
+        IndexPolicy { root, is_none: false }
+    }
+
+    /// Includes nothing at all.
+    pub fn none() -> IndexPolicy {
+        IndexPolicy { root: Node::default(), is_none: true }
+    }
+
+    /// Reads the indexing policy object of a container; rules that it cannot read are left out.
+    pub fn from_policy(policy: &Value) -> IndexPolicy {
+        if policy.get("indexingMode").and_then(Value::as_str) == Some("none") {
+            return IndexPolicy::none();
+        }
+        let mut own = IndexPolicy::default();
+        let mut has_rules = false;
+        for (list, is_included) in [("includedPaths", true), ("excludedPaths", false)] {
+            for entry in policy.get(list).and_then(Value::as_array).unwrap_or_default() {
+                if let Some(path) = entry.get("path").and_then(Value::as_str) {
+                    has_rules |= own.root.add(path, is_included).is_some();
+                }
+            }
+        }
+        if has_rules { own } else { IndexPolicy::all() }
+    }
+
+    /// Returns whether no path is included.
+    pub fn is_none(&self) -> bool {
+        self.is_none
+    }
+
+    /// Returns whether values at a path are indexed.
+    pub fn includes(&self, path: &IndexPath) -> bool {
+        let mut cursor = self.start();
+        for step in path.steps() {
+            cursor = match step {
+                PathStep::Name(name) => cursor.name(name),
+                PathStep::Element => cursor.element(),
+            };
+        }
+        !path.steps().is_empty() && cursor.is_included()
+    }
+
+    /// Stands at the item itself.
+    pub(super) fn start(&self) -> Cursor<'_> {
+        let is_below = self.root.below.unwrap_or(false);
+        Cursor { node: Some(&self.root), is_below, place: Place::Item, is_none: self.is_none }
+    }
+}
+
+impl Node {
+    /// Adds a rule such as `/a/"b c"/[]/?`.
+    fn add(&mut self, path: &str, is_included: bool) -> Option<()> {
+        let (steps, is_below) = parse(path)?;
+        let mut node = self;
+        for step in steps {
+            node = match step {
+                PathStep::Name(name) => node.names.entry(name).or_default(),
+                PathStep::Element => node.element.get_or_insert_default(),
+            };
+        }
+        *(if is_below { &mut node.below } else { &mut node.own }) = Some(is_included);
+        Some(())
+    }
+}
+
+/// A place in an item and the rules that hold there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'p> {
+    node: Option<&'p Node>,
+    /// What the nearest rule for all below says.
+    is_below: bool,
+    place: Place,
+    is_none: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Item,
+    Id,
+    /// A property that the system adds and the index does not know.
+    System,
+    Other,
+}
+
+impl<'p> Cursor<'p> {
+    /// Goes to a property.
+    pub(super) fn name(self, name: &str) -> Cursor<'p> {
+        let place = match (self.place, name) {
+            (Place::Item, "id") => Place::Id,
+            (Place::Item, _) if model::json::SYSTEM_PROPERTIES.contains(&name) => Place::System,
+            (Place::System, _) => Place::System,
+            _ => Place::Other,
+        };
+        self.enter(self.node.and_then(|node| node.names.get(name)), place)
+    }
+
+    /// Goes to the elements of an array.
+    pub(super) fn element(self) -> Cursor<'p> {
+        let place = if self.place == Place::System { Place::System } else { Place::Other };
+        self.enter(self.node.and_then(|node| node.element.as_deref()), place)
+    }
+
+    fn enter(self, node: Option<&'p Node>, place: Place) -> Cursor<'p> {
+        let is_below = node.and_then(|node| node.below).unwrap_or(self.is_below);
+        Cursor { node, is_below, place, is_none: self.is_none }
+    }
+
+    /// Returns whether the value here is indexed.
+    pub(super) fn is_included(&self) -> bool {
+        match self.place {
+            _ if self.is_none => false,
+            Place::System => false,
+            // Wire: the id is indexed whatever the policy says.
+            Place::Id => true,
+            Place::Item | Place::Other => {
+                self.node.and_then(|node| node.own).unwrap_or(self.is_below)
+            }
+        }
+    }
+
+    /// Returns whether nothing here and below is indexed.
+    pub(super) fn is_dead(&self) -> bool {
+        self.is_none
+            || self.place == Place::System
+            || (self.node.is_none() && !self.is_below && self.place != Place::Id)
+    }
+}
+
+/// Splits a rule into steps and whether it ends in `/*`.
+fn parse(path: &str) -> Option<(Vec<PathStep>, bool)> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    loop {
+        rest = rest.strip_prefix('/')?;
+        match rest {
+            "?" => return Some((steps, false)),
+            "*" => return Some((steps, true)),
+            _ if steps.len() >= STEPS_MAX => return None,
+            _ => {}
+        }
+        let (step, left) = step(rest)?;
+        steps.push(step);
+        rest = left;
+    }
+}
+
+fn step(text: &str) -> Option<(PathStep, &str)> {
+    let Some(quote @ ('"' | '\'')) = text.chars().next() else {
+        let (segment, rest) = text.split_at(text.find('/')?);
+        let is_wild = segment.is_empty() || segment.contains(['*', '?', '{', '}']);
+        return match segment {
+            "[]" => Some((PathStep::Element, rest)),
+            _ if is_wild => None,
+            _ => Some((PathStep::Name(segment.to_string()), rest)),
+        };
+    };
+    let mut name = String::new();
+    let mut characters = text.char_indices().skip(1);
+    while let Some((index, c)) = characters.next() {
+        match c {
+            '\\' => name.push(characters.next()?.1),
+            _ if c == quote => return Some((PathStep::Name(name), text.get(index + 1..)?)),
+            _ => name.push(c),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> IndexPath {
+        let steps = text.split('/').skip(1).map(|segment| match segment {
+            "[]" => PathStep::Element,
+            name => PathStep::Name(name.to_string()),
+        });
+        IndexPath::new(steps.collect())
+    }
+
+    #[track_caller]
+    fn check(policy: &str, included: &[&str], excluded: &[&str]) {
+        let policy = model::json::parse(policy.as_bytes()).unwrap();
+        let policy = IndexPolicy::from_policy(&policy);
+        for text in included {
+            assert!(policy.includes(&path(text)), "{text} is included");
+        }
+        for text in excluded {
+            assert!(!policy.includes(&path(text)), "{text} is excluded");
+        }
+    }
+
+    #[test]
+    fn the_deeper_rule_wins() {
+        let policy = r#"{"includedPaths":[{"path":"/*"},{"path":"/a/b/?"},{"path":"/t/[]/n/?"}],
+            "excludedPaths":[{"path":"/a/*"},{"path":"/t/*"},{"path":"/\"x y\"/?"},{"path":"/e/?"}]}"#;
+        check(
+            policy,
+            &["/z", "/z/y/[]", "/a/b", "/t/[]/n", "/x y/z", "/e/f", "/id"],
+            &["/a", "/a/c", "/a/b/c", "/t/[]", "/t/[]/m", "/x y", "/e", "/_ts", "/_etag"],
+        );
+        check(
+            r#"{"includedPaths":[{"path":"/a/?"}],"excludedPaths":[{"path":"/*"}]}"#,
+            &["/a", "/id"],
+            &["/b", "/a/b", "/id/x"],
+        );
+    }
+
+    #[test]
+    fn a_policy_without_rules_includes_all_and_mode_none_nothing() {
+        check("{}", &["/a", "/a/[]/b"], &["/_rid"]);
+        check(r#"{"indexingMode":"none"}"#, &[], &["/a", "/id"]);
+    }
+}

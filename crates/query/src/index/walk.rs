@@ -1,0 +1,140 @@
+//! The terms of an item, in one pass over its text.
+//!
+//! Hot path: runs over every item written. The path and the term are built in place; nothing is allocated per term.
+
+use model::json::{Event, JsonError, Reader};
+
+use super::path::{ELEMENT, push_name};
+use super::policy::{Cursor, IndexPolicy};
+use super::term::{Tag, push_bool, push_number_text, push_tag, push_text};
+
+/// Limit: bytes of a path; what stands at a longer one is not indexed, and no query looks for it there.
+pub const PATH_BYTES_MAX: usize = 1024;
+
+/// What is open around the current value.
+struct Level<'p> {
+    path_bytes: usize,
+    cursor: Cursor<'p>,
+    is_array: bool,
+}
+
+/// Calls `emit` with path and term of every indexed value of an item.
+///
+/// An array with equal elements gives equal terms.
+///
+/// # Errors
+/// The text is not JSON.
+pub fn each_term(
+    text: &str,
+    policy: &IndexPolicy,
+    mut emit: impl FnMut(&str, &[u8]),
+) -> Result<(), JsonError> {
+    let mut reader = Reader::new(text);
+    let mut path = String::with_capacity(64);
+    let mut term = Vec::with_capacity(64);
+    let mut levels: Vec<Level<'_>> = Vec::new();
+    let mut cursor = policy.start();
+    while let Some(event) = reader.next()? {
+        match event {
+            Event::EndObject | Event::EndArray => {
+                levels.pop();
+                continue;
+            }
+            Event::Name(name) => {
+                if let Some(level) = levels.last() {
+                    path.truncate(level.path_bytes);
+                    cursor = level.cursor.name(&name.decode());
+                    push_name(&mut path, &name.decode());
+                }
+                continue;
+            }
+            Event::BeginObject
+            | Event::BeginArray
+            | Event::String(_)
+            | Event::Number(_)
+            | Event::Bool(_)
+            | Event::Null => {}
+        }
+        if let Some(level) = levels.last().filter(|level| level.is_array) {
+            path.truncate(level.path_bytes);
+            path.push_str(ELEMENT);
+            cursor = level.cursor.element();
+        }
+        if !levels.is_empty() {
+            if cursor.is_dead() || path.len() > PATH_BYTES_MAX {
+                reader.skip(event)?;
+                continue;
+            }
+            if cursor.is_included() {
+                term.clear();
+                push_event(event, &mut term);
+                emit(&path, &term);
+            }
+        }
+        if matches!(event, Event::BeginObject | Event::BeginArray) {
+            let is_array = matches!(event, Event::BeginArray);
+            levels.push(Level { path_bytes: path.len(), cursor, is_array });
+        }
+    }
+    Ok(())
+}
+
+fn push_event(event: Event<'_>, term: &mut Vec<u8>) {
+    match event {
+        Event::BeginObject => push_tag(Tag::Object, term),
+        Event::BeginArray => push_tag(Tag::Array, term),
+        Event::String(text) => push_text(&text.decode(), term),
+        Event::Number(text) => push_number_text(text, term),
+        Event::Bool(value) => push_bool(value, term),
+        Event::Null => push_tag(Tag::Null, term),
+        Event::EndObject | Event::EndArray | Event::Name(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Value;
+
+    use super::super::Term;
+    use super::*;
+
+    fn terms(text: &str, policy: &str) -> Vec<(String, Vec<u8>)> {
+        let policy = IndexPolicy::from_policy(&model::json::parse(policy.as_bytes()).unwrap());
+        let mut terms = Vec::new();
+        each_term(text, &policy, |path, term| terms.push((path.to_string(), term.to_vec()))).unwrap();
+        terms
+    }
+
+    fn own(path: &str, value: &str) -> (String, Vec<u8>) {
+        let value: Value = model::json::parse(value.as_bytes()).unwrap();
+        (path.to_string(), Term::of(&value).as_bytes().to_vec())
+    }
+
+    #[test]
+    fn every_value_has_a_term_at_its_path() {
+        let text = r#"{"id":"1","a":{"b":[1,"\u0041",[true]],"c":null},"e":{},"x y":1.50}"#;
+        let expected = [
+            own("/id", "\"1\""),
+            own("/a", "{}"),
+            own("/a/b", "[]"),
+            own("/a/b/[]", "1"),
+            own("/a/b/[]", "\"A\""),
+            own("/a/b/[]", "[]"),
+            own("/a/b/[]/[]", "true"),
+            own("/a/c", "null"),
+            own("/e", "{}"),
+            own("/\"x y\"", "1.5"),
+        ];
+        assert_eq!(terms(text, "{}"), expected);
+    }
+
+    #[test]
+    fn excluded_paths_are_passed_over() {
+        let policy = r#"{"includedPaths":[{"path":"/*"},{"path":"/a/b/[]/?"}],
+            "excludedPaths":[{"path":"/a/*"}]}"#;
+        let text = r#"{"id":"1","a":{"b":[1,[2]],"c":{"d":1}},"e":2,"_ts":5}"#;
+        let expected = [own("/id", "\"1\""), own("/a/b/[]", "1"), own("/a/b/[]", "[]"), own("/e", "2")];
+        assert_eq!(terms(text, policy), expected);
+        assert!(terms(text, r#"{"indexingMode":"none"}"#).is_empty());
+    }
+}

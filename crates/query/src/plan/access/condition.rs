@@ -1,0 +1,546 @@
+//! What a filter says about terms of the index.
+//!
+//! A condition is a set of items that holds at least all items for which the filter can be true.
+
+use std::collections::HashMap;
+
+use model::Value;
+
+use crate::ast::{BinaryOp, SubqueryKind};
+use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query};
+use crate::eval::LikePattern;
+use crate::index::{
+    IndexPath, PathStep, Tag, Term, TermSpan, intersect, span_of_prefix, successor, unite,
+};
+use crate::value::{Datum, Step};
+
+/// Limit: spans of one seek; more of them are not worth a lookup each.
+const SPANS_MAX: usize = 4096;
+
+/// Values that a plan prints before it says how many more there are.
+const PRINTED_MAX: usize = 4;
+
+/// A set of items.
+#[derive(Clone, Debug)]
+pub(crate) enum Condition {
+    /// Nothing is known.
+    Anything,
+    /// No item can match.
+    Nothing,
+    Seek(Seek),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+}
+
+/// The items with a term in some spans.
+#[derive(Clone, Debug)]
+pub(crate) struct Seek {
+    /// The expression: a variable and the steps below it. It has one value per row.
+    level: usize,
+    steps: Vec<Step>,
+    pub(crate) path: IndexPath,
+    /// In order and without overlap.
+    pub(crate) spans: Vec<TermSpan>,
+    /// Whether the condition holds for exactly the items found.
+    pub(crate) is_exact: bool,
+    pub(crate) text: String,
+}
+
+impl Seek {
+    fn is_about(&self, other: &Seek) -> bool {
+        self.level == other.level && self.steps == other.steps
+    }
+
+    /// Returns whether the seek is about this path of the item itself.
+    pub(crate) fn is_of_item(&self, steps: &[Step]) -> bool {
+        self.level == ITEM_LEVEL && self.steps == steps
+    }
+}
+
+/// Returns the condition of a whole query over items.
+pub(crate) fn condition(query: &Query) -> Condition {
+    let mut paths = Paths::default();
+    paths.prefixes.insert(ITEM_LEVEL, IndexPath::default());
+    paths.query(query)
+}
+
+/// Returns the path of an expression that is a property of the item; elements of arrays are none.
+pub(crate) fn item_path(expr: &Expr) -> Option<(&[Step], IndexPath)> {
+    let Expr::VariablePath(ITEM_LEVEL, steps) = expr else { return None };
+    let name = |step: &Step| match step {
+        Step::Name(name) => Some(PathStep::Name(name.clone())),
+        Step::Index(_) | Step::Never => None,
+    };
+    let path = steps.iter().map(name).collect::<Option<Vec<_>>>()?;
+    Some((steps, IndexPath::new(path)))
+}
+
+/// Where the variables in sight stand in the item.
+#[derive(Default)]
+struct Paths {
+    prefixes: HashMap<usize, IndexPath>,
+}
+
+impl Paths {
+    fn query(&mut self, query: &Query) -> Condition {
+        if matches!(query.base, Base::Rows(..)) {
+            // The filter is about rows; the query below has a condition of its own.
+            return Condition::Anything;
+        }
+        let mut parts = Vec::new();
+        for source in &query.sources {
+            match &source.collection {
+                Collection::Expr(expr) => {
+                    if let Some(path) = self.path(expr) {
+                        let path =
+                            if source.iterates { path.child(PathStep::Element) } else { path };
+                        self.prefixes.insert(source.level, path);
+                    }
+                }
+                Collection::Subquery(inner) => {
+                    let of_inner = self.query(inner);
+                    // A group has a row even when nothing matches.
+                    if inner.grouping.is_none() {
+                        parts.push(of_inner);
+                        if let Projection::Value(expr) = &inner.projection
+                            && let Some(path) = self.path(expr)
+                        {
+                            let path =
+                                if source.iterates { path.child(PathStep::Element) } else { path };
+                            self.prefixes.insert(source.level, path);
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(filter) = &query.filter {
+            parts.push(self.filter(filter));
+        }
+        all(parts)
+    }
+
+    /// Returns where the value of an expression stands.
+    fn path(&self, expr: &Expr) -> Option<IndexPath> {
+        let (level, steps): (usize, &[Step]) = match expr {
+            Expr::Variable(level) => (*level, &[]),
+            Expr::VariablePath(level, steps) => (*level, steps),
+            _ => return None,
+        };
+        let mut path = self.prefixes.get(&level)?.clone();
+        for step in steps {
+            path = path.child(match step {
+                Step::Name(name) => PathStep::Name(name.clone()),
+                Step::Index(_) => PathStep::Element,
+                Step::Never => return None,
+            });
+        }
+        Some(path)
+    }
+
+    /// Returns the items for which a condition can be true.
+    fn filter(&mut self, expr: &Expr) -> Condition {
+        match expr {
+            Expr::Constant(constant) => {
+                let is_true = constant.as_ref().and_then(Datum::as_bool) == Some(true);
+                if is_true { Condition::Anything } else { Condition::Nothing }
+            }
+            Expr::And(list) => all(list.iter().map(|operand| self.filter(operand)).collect()),
+            Expr::Or(list) => any(list.iter().map(|operand| self.filter(operand)).collect()),
+            Expr::Variable(_) | Expr::VariablePath(..) => self.is_bool(expr, true),
+            Expr::Not(operand) => match &**operand {
+                path @ (Expr::Variable(_) | Expr::VariablePath(..)) => self.is_bool(path, false),
+                _ => Condition::Anything,
+            },
+            Expr::Chain(left, rest) => match rest.as_slice() {
+                [(op, right)] => self.comparison(*op, left, right),
+                _ => Condition::Anything,
+            },
+            Expr::Between(operands) => {
+                let [value, low, high] = &**operands;
+                all(vec![
+                    self.comparison(BinaryOp::GreaterEqual, value, low),
+                    self.comparison(BinaryOp::LessEqual, value, high),
+                ])
+            }
+            Expr::In(needle, list) => {
+                let values: Option<Vec<Constant<'_>>> = list.iter().map(constant).collect();
+                match values {
+                    Some(values) if !values.contains(&Constant::NonFinite) => {
+                        let defined = values.iter().filter_map(|value| match value {
+                            Constant::Value(value) => Some(*value),
+                            Constant::Undefined | Constant::NonFinite => None,
+                        });
+                        self.one_of(needle, &defined.collect::<Vec<_>>())
+                    }
+                    _ => Condition::Anything,
+                }
+            }
+            Expr::InSet { needle, values, .. } => {
+                self.one_of(needle, &values.iter().collect::<Vec<_>>())
+            }
+            Expr::Like(text, pattern) => self.like(text, pattern),
+            Expr::Call { function, arguments, .. } => self.call(function.name, arguments),
+            Expr::Subquery(SubqueryKind::Exists, inner) if inner.grouping.is_none() => {
+                self.query(inner)
+            }
+            _ => Condition::Anything,
+        }
+    }
+
+    fn is_bool(&self, path: &Expr, value: bool) -> Condition {
+        let span = TermSpan::point(&Term::of(&Value::Bool(value)));
+        self.seek(path, vec![span], true, format!("= {value}"))
+    }
+
+    fn comparison(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Condition {
+        let (path, value, op) = match (constant(left), constant(right)) {
+            (None, Some(value)) => (left, value, op),
+            (Some(value), None) => (right, value, flipped(op)),
+            _ => return Condition::Anything,
+        };
+        let value = match value {
+            Constant::Value(value) => value,
+            // Nothing compares with undefined.
+            Constant::Undefined if is_comparison(op) => return Condition::Nothing,
+            Constant::Undefined | Constant::NonFinite => return Condition::Anything,
+        };
+        let Some((spans, is_exact)) = compared(op, value) else { return Condition::Anything };
+        self.seek(path, spans, is_exact, format!("{} {}", symbol(op), printed(value)))
+    }
+
+    fn one_of(&self, path: &Expr, values: &[&Value]) -> Condition {
+        let terms = values.iter().map(|value| Term::of(value));
+        let is_exact = terms.clone().all(|term| Term::is_exact(term.as_bytes()));
+        let spans = unite(terms.map(|term| TermSpan::point(&term)).collect());
+        let mut list: Vec<String> =
+            values.iter().take(PRINTED_MAX).map(|value| printed(value)).collect();
+        if values.len() > PRINTED_MAX {
+            list.push(format!("{} more", values.len() - PRINTED_MAX));
+        }
+        self.seek(path, spans, is_exact, format!("in ({})", list.join(", ")))
+    }
+
+    fn like(&self, text: &Expr, pattern: &LikePattern) -> Condition {
+        if let Some(literal) = pattern.as_literal() {
+            return self.one_of(text, &[&Value::String(literal)]);
+        }
+        let prefix = pattern.prefix();
+        let printed = format!("starts with {}", printed(&Value::from(prefix.as_str())));
+        self.seek(text, vec![span_of_prefix(&prefix)], false, printed)
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Expr]) -> Condition {
+        if let ([path], Some((first, last))) = (arguments, tags(name)) {
+            let spans = vec![TermSpan::of_tags(first, last)];
+            return self.seek(path, spans, true, name.to_ascii_lowercase());
+        }
+        match (name, arguments) {
+            ("STARTSWITH", [text, prefix, rest @ ..]) if is_case_kept(rest) => {
+                let Some(Constant::Value(Value::String(prefix))) = constant(prefix) else {
+                    return Condition::Anything;
+                };
+                let printed = format!("starts with {}", printed(&Value::from(prefix.as_str())));
+                let is_exact = prefix.len() <= crate::index::TERM_TEXT_BYTES_MAX;
+                self.seek(text, vec![span_of_prefix(prefix)], is_exact, printed)
+            }
+            ("STRINGEQUALS", [text, other, rest @ ..]) if is_case_kept(rest) => {
+                match (constant(text), constant(other)) {
+                    (None, Some(Constant::Value(value @ Value::String(_)))) => {
+                        self.one_of(text, &[value])
+                    }
+                    (Some(Constant::Value(value @ Value::String(_))), None) => {
+                        self.one_of(other, &[value])
+                    }
+                    _ => Condition::Anything,
+                }
+            }
+            ("ARRAY_CONTAINS" | "_TRY_ARRAY_CONTAINS", [list, needle]) => {
+                match (constant(list), constant(needle)) {
+                    (None, Some(Constant::Value(needle))) => self.element(list, needle),
+                    (Some(Constant::Value(Value::Array(values))), None) => {
+                        self.one_of(needle, &values.iter().collect::<Vec<_>>())
+                    }
+                    _ => Condition::Anything,
+                }
+            }
+            ("ARRAY_CONTAINS", [list, needle, partial]) => {
+                match (constant(needle), constant(partial)) {
+                    (Some(Constant::Value(needle)), Some(Constant::Value(Value::Bool(true)))) => {
+                        self.partial_element(list, needle)
+                    }
+                    (Some(Constant::Value(needle)), Some(_)) => self.element(list, needle),
+                    _ => Condition::Anything,
+                }
+            }
+            ("ARRAY_CONTAINS_ALL" | "ARRAY_CONTAINS_ANY", [list, needles @ ..]) => {
+                let parts = needles.iter().map(|needle| match constant(needle) {
+                    Some(Constant::Value(needle)) => self.element(list, needle),
+                    _ => Condition::Anything,
+                });
+                let parts: Vec<Condition> = parts.collect();
+                if name == "ARRAY_CONTAINS_ALL" { all(parts) } else { any(parts) }
+            }
+            _ => Condition::Anything,
+        }
+    }
+
+    /// Items whose array has an element equal to a value.
+    fn element(&self, list: &Expr, needle: &Value) -> Condition {
+        let Some(path) = self.path(list) else { return Condition::Anything };
+        let spans = vec![TermSpan::point(&Term::of(needle))];
+        // Each needle may be found in another element, so these seeks must not be joined.
+        Condition::Seek(Seek {
+            level: usize::MAX,
+            steps: vec![Step::Never],
+            path: path.child(PathStep::Element),
+            spans,
+            is_exact: false,
+            text: format!("= {}", printed(needle)),
+        })
+    }
+
+    /// Items whose array has an element with at least the members of `needle`.
+    fn partial_element(&self, list: &Expr, needle: &Value) -> Condition {
+        let Value::Object(members) = needle else { return self.element(list, needle) };
+        let Some(path) = self.path(list) else { return Condition::Anything };
+        let path = path.child(PathStep::Element);
+        let parts = members.iter().map(|(name, value)| {
+            Condition::Seek(Seek {
+                level: usize::MAX,
+                steps: vec![Step::Never],
+                path: path.child(PathStep::Name(name.to_string())),
+                spans: vec![TermSpan::point(&Term::of(value))],
+                is_exact: false,
+                text: format!("= {}", printed(value)),
+            })
+        });
+        all(parts.collect())
+    }
+
+    fn seek(&self, expr: &Expr, spans: Vec<TermSpan>, is_exact: bool, text: String) -> Condition {
+        let (level, steps) = match expr {
+            Expr::Variable(level) => (*level, Vec::new()),
+            Expr::VariablePath(level, steps) => (*level, steps.clone()),
+            _ => return Condition::Anything,
+        };
+        let Some(path) = self.path(expr) else { return Condition::Anything };
+        if path.steps().is_empty() || spans.len() > SPANS_MAX {
+            return Condition::Anything;
+        }
+        if spans.iter().all(TermSpan::is_empty) {
+            return Condition::Nothing;
+        }
+        let is_exact = is_exact && level == ITEM_LEVEL && !path.has_elements();
+        Condition::Seek(Seek { level, steps, path, spans, is_exact, text })
+    }
+}
+
+/// What an operand is when it does not depend on the row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Constant<'e> {
+    Undefined,
+    Value(&'e Value),
+    /// NaN or an infinity.
+    NonFinite,
+}
+
+fn constant(expr: &Expr) -> Option<Constant<'_>> {
+    match expr {
+        Expr::Constant(None) => Some(Constant::Undefined),
+        Expr::Constant(Some(datum)) => {
+            Some(datum.value().map_or(Constant::NonFinite, Constant::Value))
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether the argument that asks to ignore case does not.
+fn is_case_kept(rest: &[Expr]) -> bool {
+    match rest {
+        [] => true,
+        [flag] => matches!(constant(flag), Some(Constant::Value(Value::Bool(false)))),
+        _ => false,
+    }
+}
+
+/// Returns the types that a type check accepts.
+fn tags(name: &str) -> Option<(Tag, Tag)> {
+    Some(match name {
+        "IS_DEFINED" => (Tag::Null, Tag::Object),
+        "IS_NULL" => (Tag::Null, Tag::Null),
+        "IS_BOOL" | "IS_BOOLEAN" => (Tag::False, Tag::True),
+        "IS_NUMBER" | "IS_FINITE_NUMBER" => (Tag::Negative, Tag::Positive),
+        "IS_STRING" => (Tag::Text, Tag::Text),
+        "IS_PRIMITIVE" => (Tag::Null, Tag::Text),
+        "IS_ARRAY" => (Tag::Array, Tag::Array),
+        "IS_OBJECT" => (Tag::Object, Tag::Object),
+        _ => return None,
+    })
+}
+
+fn is_comparison(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual
+    )
+}
+
+/// Returns the operator that says the same with its sides changed.
+fn flipped(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Less => BinaryOp::Greater,
+        BinaryOp::LessEqual => BinaryOp::GreaterEqual,
+        BinaryOp::Greater => BinaryOp::Less,
+        BinaryOp::GreaterEqual => BinaryOp::LessEqual,
+        op => op,
+    }
+}
+
+fn symbol(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Equal => "=",
+        BinaryOp::NotEqual => "!=",
+        BinaryOp::Less => "<",
+        BinaryOp::LessEqual => "<=",
+        BinaryOp::Greater => ">",
+        _ => ">=",
+    }
+}
+
+/// Returns the spans of the values for which a comparison is true, and whether they hold no others.
+fn compared(op: BinaryOp, value: &Value) -> Option<(Vec<TermSpan>, bool)> {
+    let term = Term::of(value);
+    let bytes = term.as_bytes();
+    let is_exact = Term::is_exact(bytes);
+    let (low, high) = match value {
+        Value::Null => (Tag::Null, Tag::Null),
+        Value::Bool(_) => (Tag::False, Tag::True),
+        Value::Number(_) => (Tag::Negative, Tag::Positive),
+        Value::String(_) => (Tag::Text, Tag::Text),
+        Value::Array(_) | Value::Object(_) => match op {
+            BinaryOp::Equal => return Some((vec![TermSpan::point(&term)], false)),
+            BinaryOp::NotEqual => return Some((vec![TermSpan::defined()], false)),
+            // Arrays and objects have no order: the comparison is undefined.
+            op if is_comparison(op) => return Some((Vec::new(), true)),
+            _ => return None,
+        },
+    };
+    let of_type = TermSpan::of_tags(low, high);
+    // What is cut off could be on either side.
+    let (before, after) =
+        if is_exact { (bytes.to_vec(), successor(bytes)) } else { (successor(bytes), bytes.to_vec()) };
+    let spans = match op {
+        BinaryOp::Equal => vec![TermSpan::point(&term)],
+        BinaryOp::NotEqual if is_exact => {
+            let TermSpan { start, end } = TermSpan::defined();
+            vec![TermSpan { start, end: before }, TermSpan { start: after, end }]
+        }
+        BinaryOp::NotEqual => vec![TermSpan::defined()],
+        BinaryOp::Less => vec![TermSpan { start: of_type.start, end: before }],
+        BinaryOp::LessEqual => vec![TermSpan { start: of_type.start, end: successor(bytes) }],
+        BinaryOp::Greater => vec![TermSpan { start: after, end: of_type.end }],
+        BinaryOp::GreaterEqual => vec![TermSpan { start: bytes.to_vec(), end: of_type.end }],
+        _ => return None,
+    };
+    Some((unite(spans), is_exact))
+}
+
+fn printed(value: &Value) -> String {
+    /// Characters of a value that a plan prints.
+    const CHARACTERS_MAX: usize = 40;
+    let text = value.to_text();
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// Items that are in every part. Seeks on one expression become one.
+fn all(parts: Vec<Condition>) -> Condition {
+    let mut flat: Vec<Condition> = Vec::new();
+    let mut is_exact = true;
+    for part in parts {
+        match part {
+            Condition::Anything => is_exact = false,
+            Condition::Nothing => return Condition::Nothing,
+            Condition::All(inner) => flat.extend(inner),
+            Condition::Seek(seek) => {
+                let own = flat.iter_mut().find_map(|own| match own {
+                    Condition::Seek(own) if own.is_about(&seek) && own.level != usize::MAX => {
+                        Some(own)
+                    }
+                    _ => None,
+                });
+                let Some(own) = own else {
+                    flat.push(Condition::Seek(seek));
+                    continue;
+                };
+                own.spans = intersect(&own.spans, &seek.spans);
+                own.is_exact &= seek.is_exact;
+                own.text = format!("{} and {}", own.text, seek.text);
+                if own.spans.is_empty() {
+                    return Condition::Nothing;
+                }
+            }
+            Condition::Any(_) => flat.push(part),
+        }
+    }
+    if !is_exact {
+        for part in &mut flat {
+            if let Condition::Seek(seek) = part {
+                seek.is_exact = false;
+            }
+        }
+    }
+    one_or(flat, Condition::Anything, Condition::All)
+}
+
+/// Items that are in one of the parts. Seeks on one expression become one.
+fn any(parts: Vec<Condition>) -> Condition {
+    let mut flat: Vec<Condition> = Vec::new();
+    for part in parts {
+        match part {
+            Condition::Anything => return Condition::Anything,
+            Condition::Nothing => {}
+            Condition::Any(inner) => flat.extend(inner),
+            Condition::Seek(seek) => {
+                let own = flat.iter_mut().find_map(|own| match own {
+                    Condition::Seek(own) if own.is_about(&seek) && own.path == seek.path => {
+                        Some(own)
+                    }
+                    _ => None,
+                });
+                let Some(own) = own else {
+                    flat.push(Condition::Seek(seek));
+                    continue;
+                };
+                own.spans.extend(seek.spans);
+                own.spans = unite(std::mem::take(&mut own.spans));
+                own.is_exact &= seek.is_exact;
+                own.text = format!("{} or {}", own.text, seek.text);
+            }
+            Condition::All(_) => flat.push(part),
+        }
+    }
+    one_or(flat, Condition::Nothing, Condition::Any)
+}
+
+fn one_or(
+    mut parts: Vec<Condition>,
+    none: Condition,
+    many: fn(Vec<Condition>) -> Condition,
+) -> Condition {
+    match (parts.pop(), parts.is_empty()) {
+        (None, _) => none,
+        (Some(only), true) => only,
+        (Some(last), false) => {
+            parts.push(last);
+            many(parts)
+        }
+    }
+}

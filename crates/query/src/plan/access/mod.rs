@@ -1,0 +1,19 @@
+//! How a query reaches its items: conditions that an index can answer, and the choice among the ways.
+//!
+//! `condition` takes from the filter what an index can tell; `choose` asks the index how much that is and decides;
+//! `explain` prints the decision. The filter itself is always evaluated again on each item, so a wrong choice costs
+//! time and never rows.
+
+mod aggregate;
+mod choose;
+mod condition;
+mod explain;
+mod order;
+mod usage;
+
+pub(crate) use aggregate::group_from_index;
+pub(crate) use choose::{Access, Need, access};
+pub(crate) use explain::explain;
+pub(crate) use order::{OrderAccess, order_access};
+pub use usage::IndexUsage;
+pub(crate) use usage::usage;

@@ -1,0 +1,68 @@
+//! What scripts may use. Everything that a script can make grow is bounded here.
+
+use std::time::Duration;
+
+// Limit: waiting longer than this for a thread is answered with 429 instead.
+pub(crate) const QUEUE_WAIT_MAX: Duration = Duration::from_secs(5);
+
+// Limit: how long after its time limit a run may be silent before its thread is given up. The engine looks at the
+// clock between instructions, so only native work without end gets here.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(1_500);
+
+// Limit: threads given up and still busy. Beyond it no script runs until one of them comes back.
+pub(crate) const THREADS_LOST_MAX: usize = 4;
+
+// Limit: prepared engines that a thread keeps for the scripts it ran last.
+pub(crate) const READY_MAX: usize = 4;
+
+// Limit: overruns in a row before a script is refused, and for how long.
+pub(crate) const OVERRUNS_MAX: u32 = 3;
+pub(crate) const REFUSED_FOR: Duration = Duration::from_secs(30);
+
+// Limit: scripts whose overruns are remembered.
+pub(crate) const OFFENDERS_MAX: usize = 1_000;
+
+// Limit: text and stack of an error in an answer.
+pub(crate) const ERROR_TEXT_MAX: usize = 4 << 10;
+
+// Limit: room on top of the memory limit in which the end of a run is described.
+pub(crate) const MEMORY_RESERVE: usize = 4 << 20;
+
+// Limit: stack of a script thread; the engine's share is `stack_bytes_max`, the rest is for the host below it.
+pub(crate) const THREAD_STACK_BYTES: usize = 4 << 20;
+
+/// The limits of scripts, all of them explicit.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Threads that run scripts.
+    pub threads_max: usize,
+    /// Runs that wait for a thread; one more is answered with 429.
+    pub queue_max: usize,
+    /// Time of one run, triggers of one request together.
+    pub time_max: Duration,
+    /// How much of it may pass before the collection accepts no more calls.
+    pub accept_max: Duration,
+    pub memory_bytes_max: usize,
+    pub stack_bytes_max: usize,
+    /// Length of the answer, in characters of JSON.
+    pub response_chars_max: usize,
+    /// Length of the log as it stands in a header. Node refuses headers over 16 KiB in all.
+    pub log_bytes_max: usize,
+}
+
+impl Limits {
+    /// Returns what the service documents (time, answer), and what a server of ours can bear (the rest).
+    pub fn service() -> Limits {
+        let n_cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Limits {
+            threads_max: n_cores.clamp(2, 16),
+            queue_max: 256,
+            time_max: Duration::from_secs(5),
+            accept_max: Duration::from_secs(4),
+            memory_bytes_max: 128 << 20,
+            stack_bytes_max: 512 << 10,
+            response_chars_max: 4 << 20,
+            log_bytes_max: 8 << 10,
+        }
+    }
+}

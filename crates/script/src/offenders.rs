@@ -1,0 +1,97 @@
+//! Scripts that overran their limits, and for how long they are refused.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::limits::{OFFENDERS_MAX, OVERRUNS_MAX, REFUSED_FOR};
+
+#[derive(Debug, Default)]
+pub(crate) struct Offenders(Mutex<HashMap<Arc<str>, Record>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Record {
+    n_overruns: u32,
+    refused_until: Duration,
+    is_refused_for_good: bool,
+}
+
+impl Offenders {
+    pub(crate) fn is_refused(&self, version: &str, now: Duration) -> bool {
+        let records = self.0.lock();
+        records.get(version).is_some_and(|it| it.is_refused_for_good || now < it.refused_until)
+    }
+
+    /// Notes that a run took too much time or memory.
+    pub(crate) fn overran(&self, version: &Arc<str>, now: Duration) {
+        self.note(version, |record| {
+            record.n_overruns += 1;
+            if record.n_overruns >= OVERRUNS_MAX {
+                *record = Record { refused_until: now.saturating_add(REFUSED_FOR), ..Record::default() };
+            }
+        });
+    }
+
+    /// Notes that a run could not be stopped. Only another version of the script helps.
+    pub(crate) fn lost(&self, version: &Arc<str>) {
+        self.note(version, |record| record.is_refused_for_good = true);
+    }
+
+    /// Notes that a run stayed within its limits.
+    pub(crate) fn behaved(&self, version: &str) {
+        let mut records = self.0.lock();
+        if !records.is_empty() {
+            records.remove(version);
+        }
+    }
+
+    fn note(&self, version: &Arc<str>, change: impl FnOnce(&mut Record)) {
+        let mut records = self.0.lock();
+        if records.len() >= OFFENDERS_MAX && !records.contains_key(version) {
+            records.retain(|_, record| record.is_refused_for_good);
+            if records.len() >= OFFENDERS_MAX {
+                records.clear();
+            }
+        }
+        change(records.entry(Arc::clone(version)).or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(100);
+
+    #[test]
+    fn a_script_is_refused_after_overruns_in_a_row_and_only_for_a_while() {
+        let (offenders, version) = (Offenders::default(), Arc::from("v"));
+        for _ in 1..OVERRUNS_MAX {
+            offenders.overran(&version, NOW);
+            assert!(!offenders.is_refused(&version, NOW));
+        }
+        offenders.overran(&version, NOW);
+        assert!(offenders.is_refused(&version, NOW));
+        assert!(!offenders.is_refused("w", NOW));
+        assert!(!offenders.is_refused(&version, NOW + REFUSED_FOR));
+    }
+
+    #[test]
+    fn a_good_run_forgives_overruns() {
+        let (offenders, version) = (Offenders::default(), Arc::from("v"));
+        for _ in 0..2 * OVERRUNS_MAX {
+            offenders.overran(&version, NOW);
+            offenders.behaved(&version);
+        }
+        assert!(!offenders.is_refused(&version, NOW));
+    }
+
+    #[test]
+    fn a_script_that_could_not_be_stopped_stays_refused() {
+        let (offenders, version) = (Offenders::default(), Arc::from("v"));
+        offenders.lost(&version);
+        assert!(offenders.is_refused(&version, NOW + 100 * REFUSED_FOR));
+    }
+}

@@ -1,0 +1,169 @@
+//! One engine with one global: made for one run, or for the user-defined functions of one query.
+
+mod prelude;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use model::Env;
+use rquickjs::context::intrinsic;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Runtime};
+
+use crate::bridge::Bridge;
+use crate::invocation::Script;
+use crate::limits::{Limits, MEMORY_RESERVE};
+use crate::native;
+
+pub(crate) use prelude::Entry;
+
+/// What the language offers: no clocks beside `Date`, no weak references (their callbacks would run at any time).
+type Intrinsics = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::Proxy,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+    intrinsic::Promise,
+);
+
+/// Invariant: the fields drop in this order: values of the engine, its context, the engine.
+pub(crate) struct Sandbox {
+    api: Persistent<Object<'static>>,
+    compiled: Option<Compiled>,
+    context: Context,
+    runtime: Runtime,
+    bridge: Rc<Bridge>,
+    memory_bytes_max: usize,
+}
+
+struct Compiled {
+    version: Arc<str>,
+    factory: Persistent<Function<'static>>,
+}
+
+impl Sandbox {
+    pub(crate) fn new(entry: Entry, env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
+        let runtime = Runtime::new()?;
+        runtime.set_memory_limit(limits.memory_bytes_max);
+        runtime.set_max_stack_size(limits.stack_bytes_max);
+        let bridge = Rc::new(Bridge::new(env.clone(), limits.response_chars_max));
+        let it = Rc::clone(&bridge);
+        runtime.set_interrupt_handler(Some(Box::new(move || it.clock.must_stop())));
+        let modules = prelude::modules()?;
+        runtime.set_loader(modules, modules);
+        let context = Context::custom::<Intrinsics>(&runtime)?;
+        let api = context.with(|ctx| {
+            let module: Object<'_> = Module::import(&ctx, entry.name())?.finish()?;
+            let install: Function<'_> = module.get("install")?;
+            let api: Object<'_> = install.call((native::install(&ctx, &bridge)?,))?;
+            Ok::<_, rquickjs::Error>(Persistent::save(&ctx, api))
+        })?;
+        // From here on there is nothing to import.
+        runtime.set_loader(NoModules, NoModules);
+        let it = Rc::clone(&bridge);
+        let track = move |ctx: Ctx<'_>, _, reason, is_handled| {
+            it.note_rejection(&ctx, reason, is_handled);
+        };
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(track)));
+        let memory_bytes_max = limits.memory_bytes_max;
+        Ok(Sandbox { api, compiled: None, context, runtime, bridge, memory_bytes_max })
+    }
+
+    pub(crate) fn bridge(&self) -> &Rc<Bridge> {
+        &self.bridge
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// A function of the prelude.
+    pub(crate) fn api<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<Function<'js>> {
+        self.api.clone().restore(ctx)?.get(name)
+    }
+
+    pub(crate) fn is_ready_for(&self, version: &str) -> bool {
+        self.compiled.as_ref().is_some_and(|compiled| *compiled.version == *version)
+    }
+
+    /// Compiles the script ahead of its run. A mistake in it is left for the run to find.
+    pub(crate) fn prepare(&mut self, script: &Script) {
+        let compiled = self.context.with(|ctx| {
+            let factory = self.compile(&ctx, script);
+            if factory.is_err() {
+                ctx.catch();
+            }
+            Some(Persistent::save(&ctx, factory.ok()?))
+        });
+        self.compiled = compiled
+            .map(|factory| Compiled { version: Arc::clone(&script.version), factory });
+    }
+
+    /// The function that gives the script's own function. Nothing of the script has run when this returns.
+    pub(crate) fn compile<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        script: &Script,
+    ) -> rquickjs::Result<Function<'js>> {
+        match &self.compiled {
+            Some(compiled) if compiled.version == script.version => {
+                compiled.factory.clone().restore(ctx)
+            }
+            _ => self.api(ctx, "compile")?.call((&*script.body,)),
+        }
+    }
+
+    /// Gives the engine a little room when a script has used it all, so that its end can be told.
+    pub(crate) fn make_room(&self) {
+        self.runtime.set_memory_limit(self.memory_bytes_max + MEMORY_RESERVE);
+    }
+
+    /// Bytes that the engine holds.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // The engine must not be outlived by values of its own.
+        self.bridge.detach();
+    }
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").field("bridge", &self.bridge).finish_non_exhaustive()
+    }
+}
+
+/// Refuses every `import()`.
+struct NoModules;
+
+impl Resolver for NoModules {
+    fn resolve<'js>(
+        &mut self,
+        _ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        Err(rquickjs::Error::new_resolving(base, name))
+    }
+}
+
+impl Loader for NoModules {
+    fn load<'js>(
+        &mut self,
+        _ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        Err(rquickjs::Error::new_loading(name))
+    }
+}

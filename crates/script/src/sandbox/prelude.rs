@@ -1,0 +1,70 @@
+//! The prelude: our own JavaScript, compiled once per process and loaded into every sandbox as bytecode.
+//!
+//! Parsing costs about 55 µs per KiB of source and loading its bytecode about a tenth of that, which is most of the
+//! price of a fresh run. Scripts themselves stay text: bytecode can be loaded safely for modules only, modules are
+//! strict, and scripts are not.
+
+use std::sync::OnceLock;
+
+use rquickjs::loader::bundle::{Bundle, ScaBundleData};
+use rquickjs::loader::{BuiltinLoader, BuiltinResolver};
+use rquickjs::{Context, Module, Runtime, WriteOptions};
+
+use super::Intrinsics;
+
+const SOURCES: [(&str, &str); 3] = [
+    ("globals", include_str!("../prelude/globals.js")),
+    ("query", include_str!("../prelude/query.js")),
+    ("api", include_str!("../prelude/api.js")),
+];
+
+/// The module that a sandbox starts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Procedures and triggers: the whole API.
+    Api,
+    /// User-defined functions: the language and its errors.
+    Globals,
+}
+
+impl Entry {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Entry::Api => "api",
+            Entry::Globals => "globals",
+        }
+    }
+}
+
+pub(super) type Modules = Bundle<ScaBundleData<&'static [u8]>>;
+
+/// Returns the compiled prelude.
+pub(super) fn modules() -> rquickjs::Result<Modules> {
+    static MODULES: OnceLock<ScaBundleData<&'static [u8]>> = OnceLock::new();
+    if let Some(modules) = MODULES.get() {
+        return Ok(Bundle(modules));
+    }
+    let mut modules = Vec::new();
+    for (name, source) in SOURCES {
+        // The bytecode lives as long as the process.
+        modules.push((name, &*compile(name, source)?.leak()));
+    }
+    Ok(Bundle(MODULES.get_or_init(|| modules.leak())))
+}
+
+// Invariant: what is loaded as bytecode was written here, by the same engine in the same process.
+fn compile(name: &str, source: &str) -> rquickjs::Result<Vec<u8>> {
+    let runtime = Runtime::new()?;
+    let mut resolver = BuiltinResolver::default();
+    let mut loader = BuiltinLoader::default();
+    for (name, source) in SOURCES {
+        resolver.add_module(name);
+        loader.add_module(name, source);
+    }
+    runtime.set_loader(resolver, loader);
+    let context = Context::custom::<Intrinsics>(&runtime)?;
+    context.with(|ctx| {
+        let module = Module::declare(ctx.clone(), name, source)?;
+        module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })
+    })
+}
