@@ -156,7 +156,6 @@ impl Failure for Error {
             Self::BodyTooLarge { .. } | Self::BinaryJson(BinaryError::TooLarge) => {
                 Status::TOO_LARGE
             }
-            Self::BinaryJson(_) => Status::BAD_REQUEST,
             Self::BodyTimeout | Self::Timeout => Status::REQUEST_TIMEOUT,
             Self::Stopping => Status::UNAVAILABLE,
             Self::Panicked(_) => Status::INTERNAL,
@@ -174,6 +173,7 @@ impl Failure for Error {
             | Self::ContinuationLimitInvalid { .. }
             | Self::OperationUnsupported(_)
             | Self::BodyInvalid { .. }
+            | Self::BinaryJson(_)
             | Self::BodyEncoding { .. }
             | Self::BodyBroken
             | Self::BatchEmpty

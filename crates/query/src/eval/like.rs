@@ -69,6 +69,15 @@ impl LikePattern {
         self.parts.iter().map(literal).collect()
     }
 
+    /// Returns the characters that every matching text begins with.
+    pub(crate) fn prefix(&self) -> String {
+        let literal = |part: &Part| match part {
+            Part::Literal(c) => Some(*c),
+            Part::Run | Part::One | Part::Set { .. } => None,
+        };
+        self.parts.iter().map_while(literal).collect()
+    }
+
     /// Returns whether the whole text matches. Time is bounded by text length times pattern length.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let (mut part, mut rest) = (0, text);

@@ -1,11 +1,12 @@
 //! The checked text of one item.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use super::{
     super::{Event, Number, Object, Reader, Text, Value, parse, parse::value_at},
     ITEM_BYTES_MAX, ItemError, SYSTEM_PROPERTIES,
     splice::{Member, without_system_properties},
+    surrogates::repaired,
 };
 use crate::{PartitionKey, PartitionKeyDefinition, PartitionKeyError, PropertyPath, check_item_id};
 
@@ -26,7 +27,11 @@ impl ItemBody {
         if bytes.len() > ITEM_BYTES_MAX {
             return Err(ItemError::TooLarge { bytes: bytes.len() });
         }
-        Scan::run(bytes)?.into_body()
+        let mut body = Scan::run(bytes)?.into_body()?;
+        if let Cow::Owned(text) = repaired(&body.text) {
+            body.text = text;
+        }
+        Ok(body)
     }
 
     /// Writes and checks a value, after a patch or a script has changed it.

@@ -3,13 +3,15 @@
 //! One pass over the text validates it, finds the id and time to live, counts what the charge model counts,
 //! and notes where each top-level property stands. System properties that a client sends back
 //! are cut out (they are spliced in again at each read, so they are never stored); every
-//! other byte, whitespace and spelling of numbers included, stays.
+//! other byte, whitespace and spelling of numbers included, stays (but for escapes that stand for no
+//! character, see `surrogates.rs`).
 //!
 //! Hot path: runs once per write. No tree, no allocation per property.
 
 mod body;
 mod error;
 mod splice;
+mod surrogates;
 
 pub use body::ItemBody;
 pub use error::ItemError;
