@@ -26,6 +26,8 @@ struct Udfs {
     functions: HashMap<String, Persistent<Function<'static>>>,
     scripts: Vec<Script>,
     sandbox: Sandbox,
+    /// Time that the functions may still take; what the query does between calls is not theirs.
+    left: Duration,
     limit_ms: u64,
     overran: bool,
 }
@@ -50,11 +52,10 @@ pub(crate) fn run_with<T>(
 ) -> Result<(T, bool), Error> {
     let sandbox = Sandbox::new(Entry::Globals, env, limits)
         .map_err(|error| Error::Engine(error.to_string()))?;
-    let stop_at: Duration = env.monotonic().saturating_add(limits.time_max);
-    sandbox.bridge().clock.start(Duration::ZERO, stop_at);
     let limit_ms = u64::try_from(limits.time_max.as_millis()).unwrap_or(u64::MAX);
     let functions = HashMap::new();
-    CURRENT.set(Some(Udfs { functions, scripts, sandbox, limit_ms, overran: false }));
+    let left = limits.time_max;
+    CURRENT.set(Some(Udfs { functions, scripts, sandbox, left, limit_ms, overran: false }));
     // Taken away also when the work panics.
     let leave = Leave;
     let result = work();
@@ -73,7 +74,20 @@ impl Drop for Leave {
 
 impl Udfs {
     fn call(&mut self, name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>, Error> {
-        self.compile(name)?;
+        let clock = &self.sandbox.bridge().clock;
+        let started = clock.env.monotonic();
+        clock.start(Duration::ZERO, started.saturating_add(self.left));
+        let result = self.compile(name).and_then(|()| self.call_compiled(name, arguments));
+        let taken = self.sandbox.bridge().clock.env.monotonic().saturating_sub(started);
+        self.left = self.left.saturating_sub(taken);
+        result
+    }
+
+    fn call_compiled(
+        &mut self,
+        name: &str,
+        arguments: &[Option<Value>],
+    ) -> Result<Option<Value>, Error> {
         let Udfs { functions, sandbox, .. } = self;
         let called = sandbox.context().with(|ctx| {
             let call = || {

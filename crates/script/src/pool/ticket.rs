@@ -1,0 +1,76 @@
+//! Where a job is: waiting, running, done, skipped, or given up by the one who waits for it.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+const WAITING: u8 = 0;
+const RUNNING: u8 = 1;
+const DONE: u8 = 2;
+const SKIPPED: u8 = 3;
+const GIVEN_UP: u8 = 4;
+
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    state: AtomicU8,
+    started_ms: AtomicU64,
+}
+
+impl Ticket {
+    pub(super) fn new() -> Ticket {
+        Ticket { state: AtomicU8::new(WAITING), started_ms: AtomicU64::new(0) }
+    }
+
+    pub(super) fn start(&self, now: Duration) {
+        self.started_ms.store(millis(now), Ordering::Relaxed);
+        self.state.store(RUNNING, Ordering::Release);
+    }
+
+    pub(super) fn skip(&self) {
+        self.state.store(SKIPPED, Ordering::Release);
+    }
+
+    /// False when the job was given up meanwhile.
+    pub(super) fn finish(&self) -> bool {
+        self.turn(DONE)
+    }
+
+    /// False when the job is not running.
+    pub(super) fn give_up(&self) -> bool {
+        self.turn(GIVEN_UP)
+    }
+
+    fn turn(&self, to: u8) -> bool {
+        self.state.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    pub(crate) fn was_skipped(&self) -> bool {
+        self.state.load(Ordering::Acquire) == SKIPPED
+    }
+
+    /// Says whether the job has been running for longer than `limit`.
+    pub(crate) fn runs_longer_than(&self, limit: Duration, now: Duration) -> bool {
+        self.state.load(Ordering::Acquire) == RUNNING
+            && millis(now).saturating_sub(self.started_ms.load(Ordering::Relaxed)) > millis(limit)
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_ends_once_whoever_is_first() {
+        let ticket = Ticket::new();
+        assert!(!ticket.give_up(), "it has not started");
+        ticket.start(Duration::from_secs(10));
+        assert!(!ticket.runs_longer_than(Duration::from_secs(1), Duration::from_secs(11)));
+        assert!(ticket.runs_longer_than(Duration::from_secs(1), Duration::from_millis(11_001)));
+        assert!(ticket.give_up());
+        assert!(!ticket.finish());
+        assert!(!ticket.runs_longer_than(Duration::ZERO, Duration::from_secs(99)));
+    }
+}
