@@ -26,6 +26,7 @@ async fn start(
         tokio::spawn(async move { world.create(body).await })
     };
     while store.n_waiting() == n_before {
+        assert!(!task.is_finished(), "answered without asking the store");
         tokio::task::yield_now().await;
     }
     task

@@ -1,8 +1,8 @@
 //! A store that keeps commits waiting until it is told what to do with them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use store::{Acknowledge, Batch, Commit, Snapshot, Store, StoreStatistics};
 
@@ -10,18 +10,12 @@ use store::{Acknowledge, Batch, Commit, Snapshot, Store, StoreStatistics};
 pub(crate) struct HeldStore {
     inside: Arc<dyn Store>,
     is_holding: AtomicBool,
-    waiting: parking::Queue,
-}
-
-mod parking {
-    use std::sync::Mutex;
-
-    pub(super) type Queue = Mutex<super::VecDeque<(super::Batch, super::Acknowledge)>>;
+    waiting: Mutex<VecDeque<(Batch, Acknowledge)>>,
 }
 
 impl HeldStore {
     pub(crate) fn new() -> Arc<HeldStore> {
-        let waiting = parking::Queue::default();
+        let waiting = Mutex::default();
         Arc::new(HeldStore { inside: store::open_memory(), is_holding: false.into(), waiting })
     }
 
