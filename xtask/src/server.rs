@@ -58,7 +58,14 @@ impl Server {
             .append(true)
             .open(log)
             .with_context(|| log.display().to_string())?;
-        Command::new(binary)
+        let mut command = Command::new(binary);
+        // Only what we say counts, not the variables of whoever runs us.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("ORRERY_") {
+                command.env_remove(name);
+            }
+        }
+        command
             .args(["serve", "--port", "0"])
             .args(options)
             .stdin(Stdio::null())

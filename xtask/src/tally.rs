@@ -75,11 +75,13 @@ fn cargo(line: &str) -> Counts {
     }
 }
 
-/// `1 failed, 11 passed, 2 skipped in 3.21s`, with or without `=` around it
+/// `1 failed, 11 passed, 2 skipped in 3.21s`, perhaps with `(0:01:02)` after it or `=` around it
 fn pytest(line: &str) -> Counts {
-    let is_closing = line.trim_matches(['=', ' ']).ends_with('s') && line.contains(" in ");
-    let begins_with_count =
-        line.trim_matches(['=', ' ']).starts_with(|it: char| it.is_ascii_digit());
+    let line = line.trim_matches(['=', ' ']);
+    let begins_with_count = line.starts_with(|it: char| it.is_ascii_digit());
+    let took = line.rsplit_once(" in ").map_or("", |(_, rest)| rest);
+    let took = took.split(' ').next().unwrap_or_default();
+    let is_closing = took.strip_suffix('s').is_some_and(|it| it.parse::<f64>().is_ok());
     if !is_closing || !begins_with_count {
         return Counts::default();
     }
@@ -156,6 +158,7 @@ mod tests {
             (Runner::Cargo, "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out", (12, 0, 1)),
             (Runner::Cargo, "test keys::tests::one ... ok", (0, 0, 0)),
             (Runner::Pytest, "12 passed in 3.21s", (12, 0, 0)),
+            (Runner::Pytest, "4 failed, 740 passed, 2 skipped in 115.18s (0:01:55)", (740, 4, 2)),
             (Runner::Pytest, "2 failed, 11 passed, 1 skipped in 60.00s", (11, 2, 1)),
             (Runner::Pytest, "==== 1 failed, 3 passed, 1 error in 2.0s ====", (3, 2, 0)),
             (Runner::Pytest, "the answer came in 3 tries", (0, 0, 0)),

@@ -75,6 +75,51 @@ pub(crate) fn summary(mut latencies: Vec<Duration>, elapsed: Duration) -> Rate {
     Rate { per_second, p50: at(50), p99: at(99), n }
 }
 
+/// How often both sides of a ratio are measured.
+pub(crate) const ROUNDS: u32 = 5;
+
+/// Measurements of two sides by turns, so that a busy moment of the machine hits both.
+#[derive(Debug, Default)]
+pub(crate) struct Rounds {
+    ours: Vec<Rate>,
+    baseline: Vec<Rate>,
+}
+
+impl Rounds {
+    pub(crate) fn push(&mut self, ours: Rate, baseline: Rate) {
+        self.ours.push(ours);
+        self.baseline.push(baseline);
+    }
+
+    /// The median of the ratios of each round.
+    pub(crate) fn ratio(&self) -> f64 {
+        let pairs = self.ours.iter().zip(&self.baseline);
+        let mut ratios: Vec<f64> =
+            pairs.map(|(ours, baseline)| ours.per_second / baseline.per_second).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    pub(crate) fn ours(&self) -> String {
+        median(&self.ours)
+    }
+
+    pub(crate) fn baseline(&self) -> String {
+        median(&self.baseline)
+    }
+
+    /// Requests that we served in all rounds.
+    pub(crate) fn n_ours(&self) -> u64 {
+        self.ours.iter().map(|it| it.n).sum()
+    }
+}
+
+fn median(rates: &[Rate]) -> String {
+    let mut rates = rates.to_vec();
+    rates.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
+    rates.get(rates.len() / 2).map(Rate::shown).unwrap_or_default()
+}
+
 impl Rate {
     pub(crate) fn shown(&self) -> String {
         format!(

@@ -1,6 +1,7 @@
 //! The baseline of creates: the store alone, in this process, committing what a create commits.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -12,34 +13,59 @@ use super::load::{self, Rate};
 use super::setup;
 use crate::workspace;
 
-/// Runs `n_writers` that commit one batch after the other for `duration`.
-pub(crate) async fn run(n_writers: usize, duration: Duration, env: &Env) -> Result<Rate> {
-    let folder = workspace::scratch("raw-store")?;
-    let options = EmbeddedOptions {
-        durability: Durability::Fsync,
-        cache_bytes: store::CACHE_BYTES_DEFAULT,
-        env: env.clone(),
-    };
-    let store = store::open_embedded(&folder.path().join("store"), &options)?;
-    let begin = env.monotonic();
-    let mut tasks = JoinSet::new();
-    for writer in 0..n_writers {
-        tasks.spawn(one(Arc::clone(&store), writer as u64, begin + duration, env.clone()));
-    }
-    let mut latencies = Vec::new();
-    while let Some(done) = tasks.join_next().await {
-        latencies.extend(done??);
-    }
-    let elapsed = env.monotonic().saturating_sub(begin);
-    store.close()?;
-    Ok(load::summary(latencies, elapsed))
+/// A store of its own, which grows over all rounds as the server's does.
+#[derive(Debug)]
+pub(crate) struct RawStore {
+    store: Arc<dyn Store>,
+    next: Arc<AtomicU64>,
+    env: Env,
+    // Removed when the store is closed and dropped.
+    _folder: tempfile::TempDir,
 }
 
-async fn one(store: Arc<dyn Store>, writer: u64, end: Duration, env: Env) -> Result<Vec<Duration>> {
+impl RawStore {
+    pub(crate) fn open(env: &Env) -> Result<RawStore> {
+        let folder = workspace::scratch("raw-store")?;
+        let options = EmbeddedOptions {
+            durability: Durability::Fsync,
+            cache_bytes: store::CACHE_BYTES_DEFAULT,
+            env: env.clone(),
+        };
+        let store = store::open_embedded(&folder.path().join("store"), &options)?;
+        let next = Arc::new(AtomicU64::new(0));
+        Ok(RawStore { store, next, env: env.clone(), _folder: folder })
+    }
+
+    /// Runs `n_writers` that commit one batch after the other for `duration`.
+    pub(crate) async fn run(&self, n_writers: usize, duration: Duration) -> Result<Rate> {
+        let begin = self.env.monotonic();
+        let mut tasks = JoinSet::new();
+        for _ in 0..n_writers {
+            let (store, next) = (Arc::clone(&self.store), Arc::clone(&self.next));
+            tasks.spawn(one(store, next, begin + duration, self.env.clone()));
+        }
+        let mut latencies = Vec::new();
+        while let Some(done) = tasks.join_next().await {
+            latencies.extend(done??);
+        }
+        Ok(load::summary(latencies, self.env.monotonic().saturating_sub(begin)))
+    }
+
+    pub(crate) fn close(self) -> Result<()> {
+        Ok(self.store.close()?)
+    }
+}
+
+async fn one(
+    store: Arc<dyn Store>,
+    next: Arc<AtomicU64>,
+    end: Duration,
+    env: Env,
+) -> Result<Vec<Duration>> {
     let mut latencies = Vec::new();
     let mut now = env.monotonic();
     while now < end {
-        store.commit(create(writer, latencies.len() as u64)).await?;
+        store.commit(create(next.fetch_add(1, Ordering::Relaxed))).await?;
         let then = env.monotonic();
         latencies.push(then.saturating_sub(now));
         now = then;
@@ -49,10 +75,10 @@ async fn one(store: Arc<dyn Store>, writer: u64, end: Duration, env: Env) -> Res
 
 /// The keys and values of one create: item, id, membership, change, counters, head. Sizes as in
 /// `docs/storage-format.md`.
-fn create(writer: u64, n: u64) -> Batch {
-    let number = (writer << 40) | n;
-    let id = format!("c{writer}-{n}");
-    let key = format!("p{writer}-{}", n % 50);
+fn create(number: u64) -> Batch {
+    let n_keys = 50 * 16;
+    let id = format!("c16-0-1-{number}");
+    let key = format!("p7-{}", number % n_keys);
     let family = |family: u8, rest: &[u8]| {
         let mut bytes = 7_u64.to_be_bytes().to_vec();
         bytes.push(family);
@@ -61,11 +87,12 @@ fn create(writer: u64, n: u64) -> Batch {
     };
     // Effective partition key of 16 bytes, then the encoded partition key.
     let mut place = [0_u8; 16].to_vec();
-    place[..8].copy_from_slice(&(n % 50).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+    place[..8]
+        .copy_from_slice(&(number % n_keys).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
     place.extend_from_slice(key.as_bytes());
     let with = |tail: &[u8]| [place.as_slice(), tail].concat();
     let mut item = vec![0_u8; 40];
-    item.extend_from_slice(setup::item_with_key(&id, &key, n).as_bytes());
+    item.extend_from_slice(setup::item_with_key(&id, &key, number).as_bytes());
 
     let mut batch = Batch::with_capacity(6);
     batch.put(family(0, &[]), vec![0_u8; 48]);

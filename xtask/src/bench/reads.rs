@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use super::load::{self, Source};
+use super::load::{self, ROUNDS, Rounds, Source};
 use super::setup::Subject;
 use super::{Bench, CONNECTIONS, Table, bare};
 use crate::client::Connection;
@@ -20,22 +20,19 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
     bare::record(&response, &recorded)?;
     let baseline = Baseline::start(&recorded)?;
     for n in CONNECTIONS {
-        let ours = load::run(
-            &subject.server.authority,
-            sources(&subject, n)?,
-            bench.duration,
-            200,
-            &bench.env,
-        )
-        .await?;
-        let bare =
-            load::run(&baseline.authority, sources(&subject, n)?, bench.duration, 200, &bench.env)
-                .await?;
+        let mut rounds = Rounds::default();
+        for _ in 0..ROUNDS {
+            let rate = async |authority: &str| {
+                let duration = bench.duration / ROUNDS;
+                load::run(authority, sources(&subject, n)?, duration, 200, &bench.env).await
+            };
+            rounds.push(rate(&subject.server.authority).await?, rate(&baseline.authority).await?);
+        }
         table.add(
             format!("point reads, {n} connections; bare hyper handler, same bytes"),
-            ours.shown(),
-            bare.shown(),
-            format!("{:.2}", ours.per_second / bare.per_second),
+            rounds.ours(),
+            rounds.baseline(),
+            format!("{:.2}", rounds.ratio()),
             "≥ 0.5",
         );
     }

@@ -1,8 +1,8 @@
 //! `conformance`: unmodified SDKs from the registries against the release binary.
 //!
 //! Each suite gets a server of its own per row of the matrix, in memory, and learns about it by variables:
-//! `ORRERY_ENDPOINT`, `ORRERY_KEY`, `ORRERY_READ_ONLY_KEY`, `ORRERY_MIN_PARTITIONS`. A missing toolchain is
-//! said and counted as skipped; it never fails the run.
+//! `ORRERY_ENDPOINT`, `ORRERY_KEY`, `ORRERY_READ_ONLY_KEY`, `ORRERY_MIN_PARTITIONS`,
+//! `ORRERY_ACCEPT_IDENTITY_TOKENS`. A missing toolchain is said and counted as skipped; it never fails the run.
 
 mod suites;
 
@@ -135,7 +135,8 @@ fn run_row(binary: &Path, suite: Suite, row: Row) -> Result<Counts> {
         .env("ORRERY_ENDPOINT", &endpoint)
         .env("ORRERY_KEY", WELL_KNOWN_KEY)
         .env("ORRERY_READ_ONLY_KEY", READ_ONLY_KEY)
-        .env("ORRERY_MIN_PARTITIONS", &partitions);
+        .env("ORRERY_MIN_PARTITIONS", &partitions)
+        .env("ORRERY_ACCEPT_IDENTITY_TOKENS", "true");
     let mut counts = run_counted(command, suite.runner())?;
     println!("{suite:?} over {scheme}, {min_partitions} ranges: {counts}");
     if counts.passed + counts.failed == 0 {
