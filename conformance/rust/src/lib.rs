@@ -3,6 +3,8 @@
 //! `cargo xtask conformance rust` starts the server and sets `ORRERY_ENDPOINT`, `ORRERY_KEY`,
 //! `ORRERY_READ_ONLY_KEY` and `ORRERY_MIN_PARTITIONS`.
 
+use std::sync::LazyLock;
+
 use azure_data_cosmos::clients::{ContainerClient, CosmosClient, DatabaseClient};
 use azure_data_cosmos::models::{ContainerProperties, PartitionKeyDefinition};
 use azure_data_cosmos::options::{
@@ -12,6 +14,7 @@ use azure_data_cosmos::options::{
 use azure_data_cosmos::{
     AccountEndpoint, AccountReference, CosmosError, CosmosRuntime, RoutingStrategy,
 };
+use tokio::runtime::Runtime;
 
 pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -46,9 +49,9 @@ pub fn unique(prefix: &str) -> String {
 
 /// Runs a test on the one runtime of this process. The SDK shares connections between clients, and a
 /// connection dies with the runtime that opened it, so a runtime for each test would break the others.
-pub fn run(test: impl Future<Output = ()>) {
+pub fn run<T>(test: impl Future<Output = T>) -> T {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("threads"));
-    RUNTIME.block_on(test);
+    RUNTIME.block_on(test)
 }
 
 /// A database of one test. A failed test leaves it behind, which a server in memory forgives.

@@ -13,6 +13,7 @@ use crate::grant::Grant;
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
+use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
 
 /// Settings of a whole account.
@@ -46,10 +47,20 @@ pub struct Account {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
-    metrics: Metrics,
+    pub(crate) scripts: Scripts,
+    metrics: Arc<Metrics>,
 }
 
 impl Inner {
+    /// The same account, for work that outlives the request.
+    pub(crate) fn share(&self) -> Inner {
+        Inner {
+            catalog: Arc::clone(&self.catalog),
+            scripts: self.scripts.clone(),
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+
     pub(crate) fn env(&self) -> &Env {
         &self.catalog.env
     }
@@ -73,8 +84,9 @@ impl Account {
         options: AccountOptions,
         env: Env,
     ) -> Result<Arc<Account>> {
+        let scripts = Scripts::new(env.clone());
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
-        Ok(Arc::new(Account { inner: Inner { catalog, metrics: Metrics::default() } }))
+        Ok(Arc::new(Account { inner: Inner { catalog, scripts, metrics: Arc::default() } }))
     }
 
     /// Answers one call.

@@ -48,7 +48,7 @@ pub(crate) fn add(
     }
 }
 
-fn quota(container: &Container) -> String {
+pub(crate) fn quota(container: &Container) -> String {
     let n_ranges = u64::try_from(container.ranges.len()).unwrap_or(1);
     let kb = RANGE_KB * n_ranges;
     format!(
@@ -57,7 +57,7 @@ fn quota(container: &Container) -> String {
     )
 }
 
-fn usage(tables: &Tables, container: &Container) -> String {
+pub(crate) fn usage(tables: &Tables, container: &Container) -> String {
     let number = container.record().number;
     let count = |kind| tables.n_children(number, kind);
     let kb = container.n_bytes().div_ceil(1024);

@@ -34,8 +34,6 @@ pub enum Error {
     OperationNotAllowed { operation: &'static str },
     #[error("{0} is not supported yet")]
     NotSupported(&'static str),
-    #[error("{0} is not implemented yet")]
-    NotImplemented(&'static str),
 
     #[error("The request payload is invalid. Ensure to provide a valid request payload.")]
     BodyMalformed,
@@ -102,6 +100,11 @@ pub enum Error {
     CrossPartitionUnservable { plan: String },
     #[error("Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates")]
     CrossPartitionAggregate,
+
+    #[error("The trigger '{name}' named by the request does not exist in the container.")]
+    TriggerMissing { name: String },
+    #[error("The trigger '{name}' is no {kind}-trigger for the operation {operation}.")]
+    TriggerUnfit { name: String, kind: &'static str, operation: &'static str },
 
     #[error("Batch request has no operations.")]
     BatchEmpty,
@@ -176,7 +179,6 @@ impl Failure for Error {
             Self::AlreadyExists => Status::CONFLICT,
             Self::EtagMismatch => Status::PRECONDITION_FAILED,
             Self::OperationNotAllowed { .. } => Status::METHOD_NOT_ALLOWED,
-            Self::NotImplemented(_) => Status::NOT_IMPLEMENTED,
             Self::BodyTooLarge { .. } | Self::BatchTooLarge { .. } => Status::TOO_LARGE,
             Self::RangeGone { .. } => Status::RANGE_GONE,
             Self::ContainerRidStale => Status::CONTAINER_RID_STALE,
@@ -199,6 +201,8 @@ impl Failure for Error {
             | Self::ContinuationTooLong
             | Self::CrossPartitionDisabled
             | Self::CrossPartitionAggregate
+            | Self::TriggerMissing { .. }
+            | Self::TriggerUnfit { .. }
             | Self::BatchEmpty
             | Self::BatchTooLong
             | Self::VersionsDisabled

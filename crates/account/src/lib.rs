@@ -29,6 +29,7 @@ mod policy_error;
 mod range_map;
 mod ranges;
 mod resources;
+mod scripts;
 mod seal;
 mod session;
 mod throughput;

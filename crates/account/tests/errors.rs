@@ -18,7 +18,6 @@ fn account_errors() -> Vec<Error> {
         Error::LinkInvalid("…"),
         Error::OperationNotAllowed { operation: "…" },
         Error::NotSupported("…"),
-        Error::NotImplemented("…"),
         Error::BodyMalformed,
         Error::BodyTooLarge { bytes: 2, bytes_max: 1 },
         Error::PropertyMissing { property: "…" },
@@ -34,6 +33,8 @@ fn account_errors() -> Vec<Error> {
         Error::CrossPartitionDisabled,
         Error::CrossPartitionUnservable { plan: text() },
         Error::CrossPartitionAggregate,
+        Error::TriggerMissing { name: text() },
+        Error::TriggerUnfit { name: text(), kind: "Pre", operation: "Create" },
         Error::BatchEmpty,
         Error::BatchTooLong,
         Error::BatchTooLarge { bytes: 2, bytes_max: 1 },
@@ -71,7 +72,6 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::LinkInvalid(_)
         | Error::OperationNotAllowed { .. }
         | Error::NotSupported(_)
-        | Error::NotImplemented(_)
         | Error::BodyMalformed
         | Error::BodyTooLarge { .. }
         | Error::PropertyMissing { .. }
@@ -87,6 +87,8 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::CrossPartitionDisabled
         | Error::CrossPartitionUnservable { .. }
         | Error::CrossPartitionAggregate
+        | Error::TriggerMissing { .. }
+        | Error::TriggerUnfit { .. }
         | Error::BatchEmpty
         | Error::BatchTooLong
         | Error::BatchTooLarge { .. }
@@ -158,8 +160,27 @@ fn partition_errors() -> Vec<Error> {
         partition::Error::VersionsTrimmed,
         partition::Error::Forgotten,
         partition::Error::Fenced,
+        partition::Error::Raced,
     ];
     errors.into_iter().map(Error::from).collect()
+}
+
+/// Scripts whose own errors carry a number show other statuses too.
+fn script_errors() -> Vec<Error> {
+    use partition::scripts::Error as Script;
+    let text = || "…".to_owned();
+    let threw = |status| Script::Threw { status, text: text(), stack: text() };
+    let errors = [
+        Script::Uncompilable { text: text(), stack: text() },
+        threw(model::Status::BAD_REQUEST),
+        Script::TimedOut { id: text(), limit_ms: 5000 },
+        Script::Blocked { id: text() },
+        Script::ArgumentsInvalid,
+        Script::ResponseTooLarge { limit: 4_194_304 },
+        Script::Busy,
+        Script::Closed,
+    ];
+    errors.into_iter().map(|error| Error::from(partition::Error::from(error))).collect()
 }
 
 fn rows(title: &str, errors: &[Error], out: &mut String) {
@@ -168,7 +189,7 @@ fn rows(title: &str, errors: &[Error], out: &mut String) {
         .iter()
         .map(|error| {
             let status = error.status();
-            let message = error.to_string().replace('|', "\\|");
+            let message = error.to_string().replace('|', "\\|").replace("\r\n", " ");
             (status.code, status.sub, status.name(), message)
         })
         .collect();
@@ -189,5 +210,6 @@ fn every_error_is_listed_with_its_status() {
     rows("Account", &account, &mut out);
     rows("Containers and throughput", &container_errors(), &mut out);
     rows("Items", &partition_errors(), &mut out);
+    rows("Scripts", &script_errors(), &mut out);
     expect_file!["../../../docs/errors.md"].assert_eq(&out);
 }

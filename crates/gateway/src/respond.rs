@@ -5,15 +5,17 @@
 use std::{io::Write, time::Duration};
 
 use account::{BatchResult, Body, Facts, Outcome};
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
-use model::{Charge, Status};
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use model::{Charge, SessionToken, Status};
 
 use crate::{
     batch_json,
-    headers::response as names,
+    headers::{
+        response as names,
+        writer::{HeaderWriter, put_hundredths, put_number, put_signed},
+    },
     hybrid_row,
     parse::{Action, BatchForm, Reply},
 };
@@ -89,46 +91,60 @@ fn feed(owner_rid: &str, envelope: &str, rows: &[Bytes]) -> Bytes {
 /// Writes the headers that successes and failures share.
 pub(crate) fn facts(headers: &mut HeaderMap, status: Status, facts: &Facts) {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    charge(headers, facts.charge);
+    let mut out = HeaderWriter::new(headers);
+    charge(&mut out, facts.charge);
     if status.sub != 0 {
-        headers.insert(&names::SUBSTATUS, status.sub.into());
+        out.number(&names::SUBSTATUS, status.sub.into());
     }
-    if let Some(session) = &facts.session {
-        headers.insert(&names::SESSION_TOKEN, display(session));
+    if let Some(token) = &facts.session {
+        out.with(&names::SESSION_TOKEN, |out| session(out, token));
     }
     if let Some(lsn) = facts.lsn {
-        lsns(headers, lsn.0);
+        // Wire: one copy of the data, so every kind of lsn is the same number.
+        out.numbers(
+            &[
+                &names::LSN,
+                &names::LOCAL_LSN,
+                &names::QUORUM_ACKED_LSN,
+                &names::QUORUM_ACKED_LOCAL_LSN,
+                &names::GLOBAL_COMMITTED_LSN,
+            ],
+            lsn.0,
+        );
     }
     if let Some(lsn) = facts.item_lsn {
-        headers.insert(&names::ITEM_LSN, lsn.0.into());
-        headers.insert(&names::ITEM_LOCAL_LSN, lsn.0.into());
+        out.numbers(&[&names::ITEM_LSN, &names::ITEM_LOCAL_LSN], lsn.0);
     }
     if let Some(range) = facts.range {
-        headers.insert(&names::RANGE_ID, range.0.into());
+        out.number(&names::RANGE_ID, range.0.into());
     }
     if let Some(n_items) = facts.n_items {
-        headers.insert(&names::ITEM_COUNT, n_items.into());
+        out.number(&names::ITEM_COUNT, n_items);
     }
-    texts(headers, facts);
-    rare(headers, facts);
+    texts(&mut out, facts);
+    rare(&mut out, facts);
 }
 
 /// What the request cost.
-pub(crate) fn charge(headers: &mut HeaderMap, charge: Charge) {
-    headers.insert(&names::REQUEST_CHARGE, display(charge));
+pub(crate) fn charge(out: &mut HeaderWriter<'_>, charge: Charge) {
+    out.with(&names::REQUEST_CHARGE, |out| put_hundredths(out, charge.hundredths()));
 }
 
-/// Wire: one copy of the data, so every kind of lsn is the same number.
-fn lsns(headers: &mut HeaderMap, lsn: u64) {
-    let value = HeaderValue::from(lsn);
-    headers.insert(&names::LOCAL_LSN, value.clone());
-    headers.insert(&names::QUORUM_ACKED_LSN, value.clone());
-    headers.insert(&names::QUORUM_ACKED_LOCAL_LSN, value.clone());
-    headers.insert(&names::GLOBAL_COMMITTED_LSN, value.clone());
-    headers.insert(&names::LSN, value);
+/// The text of [`SessionToken`], without `fmt`.
+fn session(out: &mut BytesMut, token: &SessionToken) {
+    for (index, entry) in token.entries().iter().enumerate() {
+        if index > 0 {
+            out.put_u8(b',');
+        }
+        put_number(out, entry.range.0.into());
+        out.put_u8(b':');
+        put_signed(out, entry.version);
+        out.put_u8(b'#');
+        put_number(out, entry.lsn.0);
+    }
 }
 
-fn texts(headers: &mut HeaderMap, facts: &Facts) {
+fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
     let texts: [(&HeaderName, &Option<String>); 8] = [
         (&names::OWNER_PATH, &facts.owner_path),
         (&names::OWNER_RID, &facts.owner_rid),
@@ -140,35 +156,30 @@ fn texts(headers: &mut HeaderMap, facts: &Facts) {
         (&names::SCRIPT_LOG, &facts.script_log),
     ];
     if let Some(etag) = &facts.etag {
-        headers.insert(&names::ETAG, text(etag.as_str()));
+        out.text(&names::ETAG, etag.as_str());
     }
     for (name, value) in texts {
         if let Some(value) = value {
-            headers.insert(name, text(value));
+            out.text(name, value);
         }
     }
 }
 
-fn rare(headers: &mut HeaderMap, facts: &Facts) {
+fn rare(out: &mut HeaderWriter<'_>, facts: &Facts) {
     if let Some(percent) = facts.index_progress {
-        headers.insert(&names::INDEX_PROGRESS, percent.into());
-        headers.insert(&names::LAZY_INDEX_PROGRESS, HeaderValue::from_static("-1"));
+        out.with(&names::INDEX_PROGRESS, |out| put_signed(out, percent.into()));
+        out.fixed(&names::LAZY_INDEX_PROGRESS, "-1");
     }
     if let Some(units) = facts.min_throughput {
-        headers.insert(&names::MIN_THROUGHPUT, units.into());
+        out.number(&names::MIN_THROUGHPUT, units);
     }
     if let Some(is_pending) = facts.offer_replace_pending {
-        headers
-            .insert(&names::OFFER_REPLACE_PENDING, HeaderValue::from_static(boolean(is_pending)));
+        out.fixed(&names::OFFER_REPLACE_PENDING, if is_pending { "true" } else { "false" });
     }
     if facts.query_execution_info {
         let info = r#"{"reverseRidEnabled":false,"reverseIndexScan":false}"#;
-        headers.insert(&names::QUERY_EXECUTION_INFO, HeaderValue::from_static(info));
+        out.fixed(&names::QUERY_EXECUTION_INFO, info);
     }
-}
-
-fn boolean(flag: bool) -> &'static str {
-    if flag { "true" } else { "false" }
 }
 
 /// Tells the client when to come back.
@@ -186,44 +197,26 @@ pub(crate) fn every(
 ) {
     headers.insert(&names::ACTIVITY_ID, activity);
     headers.insert(&names::LAST_STATE_CHANGE, started.clone());
-    headers.insert(&names::TRANSPORT_REQUEST_ID, request_number.into());
-    headers.insert(&names::DURATION_MS, milliseconds(duration));
-    headers.insert(&names::N_READ_REGIONS, HeaderValue::from_static("0"));
-    headers.insert(&names::SCHEMA_VERSION, HeaderValue::from_static("1.17"));
-    headers.insert(&names::SERVICE_VERSION, HeaderValue::from_static("version=2.14.0.0"));
-    headers.insert(&names::GATEWAY_VERSION, HeaderValue::from_static("version=2.14.0"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache"));
-    headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
     headers.insert(header::SERVER, HeaderValue::from_static("orrery"));
+    let mut out = HeaderWriter::new(headers);
+    out.number(&names::TRANSPORT_REQUEST_ID, request_number);
+    out.with(&names::DURATION_MS, |out| milliseconds(out, duration));
+    out.fixed(&names::N_READ_REGIONS, "0");
+    out.fixed(&names::SCHEMA_VERSION, "1.17");
+    out.fixed(&names::SERVICE_VERSION, "version=2.14.0.0");
+    out.fixed(&names::GATEWAY_VERSION, "version=2.14.0");
 }
 
-fn milliseconds(duration: Duration) -> HeaderValue {
-    let micros = duration.as_micros();
-    display(format_args!("{}.{:03}", micros / 1000, micros % 1000))
-}
-
-/// A value whose printed form is ASCII.
-fn display(value: impl std::fmt::Display) -> HeaderValue {
-    let mut out = Vec::with_capacity(24);
-    let _ = write!(out, "{value}");
-    HeaderValue::from_maybe_shared(Bytes::from(out))
-        .unwrap_or_else(|_| HeaderValue::from_static(""))
-}
-
-/// A text as header value. Wire: values are ASCII; anything else is percent-encoded.
-fn text(value: &str) -> HeaderValue {
-    const NOT_ASCII: &AsciiSet = CONTROLS;
-    if value.is_ascii()
-        && let Ok(value) = HeaderValue::from_str(value)
-    {
-        return value;
-    }
-    display(utf8_percent_encode(value, NOT_ASCII))
+/// Milliseconds with two digits behind the point.
+fn milliseconds(out: &mut BytesMut, duration: Duration) {
+    let hundredths = u64::try_from(duration.as_micros() / 10).unwrap_or(u64::MAX);
+    put_hundredths(out, hundredths);
 }
 
 #[cfg(test)]
 mod tests {
-    use model::{ETag, Lsn, RangeId, SessionToken};
+    use model::{ETag, Lsn, RangeId};
 
     use super::*;
 
@@ -271,7 +264,7 @@ mod tests {
         let table = [
             ("x-ms-request-charge", "5.71"), ("x-ms-session-token", "3:-1#15"), ("lsn", "15"), ("x-ms-item-lsn", "14"),
             ("x-ms-documentdb-partitionkeyrangeid", "3"), ("x-ms-substatus", "1002"), ("x-ms-item-count", "2"),
-            ("x-ms-alt-content-path", "dbs/%C3%A9 b/colls/c"), ("x-ms-request-duration-ms", "1.230"),
+            ("x-ms-alt-content-path", "dbs/%C3%A9 b/colls/c"), ("x-ms-request-duration-ms", "1.23"),
             ("x-ms-offer-replace-pending", "false"), ("x-ms-continuation", "{\"a\":1}"),
         ];
         for (name, value) in table {
@@ -312,9 +305,12 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_header_values_are_encoded() {
-        assert_eq!(text("plain"), "plain");
-        assert_eq!(text("a\nb"), "a%0Ab");
-        assert_eq!(text("日"), "%E6%97%A5");
+    fn sessions_are_written_as_the_model_shows_them() {
+        for text in ["0:-1#15", "0:-1#15,1:-1#8,42:3#18446744073709551615", ""] {
+            let token = SessionToken::parse(text).unwrap();
+            let mut out = BytesMut::new();
+            session(&mut out, &token);
+            assert_eq!(out, token.to_string());
+        }
     }
 }

@@ -5,10 +5,12 @@
 //! Invariant: [`answer`] cannot fail; panics below it become a 500 and the server goes on.
 
 use std::{
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
+    pin::{Pin, pin},
     sync::{Arc, atomic::Ordering},
     task::Poll,
+    time::Duration,
 };
 
 use account::{Call, Outcome, Principal};
@@ -16,6 +18,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use hyper::body::Body;
+use model::Env;
+use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
@@ -24,7 +28,7 @@ use crate::{
     error::{self, Error},
     gateway::State,
     gzip,
-    headers::{Name, RequestHeaders, response},
+    headers::{Name, RequestHeaders, response, writer::HeaderWriter},
     parse::{self, Action, Parsed, Reply},
     paths::{Path, Target},
     respond,
@@ -85,9 +89,25 @@ fn activity_id(state: &State, parts: &Parts) -> HeaderValue {
     };
     match parts.headers.get(&response::ACTIVITY_ID).filter(is_usable) {
         Some(given) => given.clone(),
-        None => HeaderValue::try_from(state.options.env.uuid())
-            .unwrap_or_else(|_| HeaderValue::from_static("")),
+        None => new_activity_id(&state.options.env),
     }
+}
+
+/// A random UUID (version 4), written without `fmt`: many clients send none.
+fn new_activity_id(env: &Env) -> HeaderValue {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut bytes = [0; 16];
+    env.fill_random(&mut bytes);
+    bytes[6] = bytes[6] & 0x0F | 0x40;
+    bytes[8] = bytes[8] & 0x3F | 0x80;
+    let mut text = [b'-'; 36];
+    // The places of the hyphens in 8-4-4-4-12.
+    let places = (0..36).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0F]);
+    for (place, digit) in places.zip(digits) {
+        text[place] = HEX[usize::from(digit)];
+    }
+    HeaderValue::from_bytes(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 fn text(value: &HeaderValue) -> &str {
@@ -96,13 +116,11 @@ fn text(value: &HeaderValue) -> &str {
 
 /// Polls `future`, turning a panic into an error.
 async fn caught<T>(
-    mut future: std::pin::Pin<&mut impl Future<Output = Result<T, Failure>>>,
+    mut future: Pin<&mut impl Future<Output = Result<T, Failure>>>,
 ) -> Result<T, Failure> {
-    std::future::poll_fn(|context| {
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(poll) => poll,
-            Err(panic) => Poll::Ready(Err(Error::Panicked(panic_text(&*panic)).into())),
-        }
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(poll) => poll,
+        Err(panic) => Poll::Ready(Err(Error::Panicked(panic_text(&*panic)).into())),
     })
     .await
 }
@@ -166,20 +184,31 @@ async fn execute(
     reply: Reply,
 ) -> Result<Outcome, Failure> {
     let call = Call { principal, operation, options };
-    let timeout = state.options.limits.request_timeout;
+    let limit = state.options.limits.request_timeout;
     let result = if reply.action.is_write() {
         let account = Arc::clone(&state.account);
         let task = tokio::spawn(async move { account.execute(call).await });
-        let joined = tokio::time::timeout(timeout, task).await.map_err(|_| Error::Timeout)?;
+        let joined = timeout(limit, task).await.map_err(|_| Error::Timeout)?;
         joined.map_err(|error| match error.try_into_panic() {
             Ok(panic) => Error::Panicked(panic_text(&*panic)),
             Err(_) => Error::Stopping,
         })?
     } else {
-        let call = state.account.execute(call);
-        tokio::time::timeout(timeout, call).await.map_err(|_| Error::Timeout)?
+        within(limit, pin!(state.account.execute(call))).await?
     };
     result.map_err(Failure::Failed)
+}
+
+/// Waits for `future`, but not longer than `limit`. What is done at once needs no timer.
+async fn within<T>(
+    limit: Duration,
+    mut future: Pin<&mut impl Future<Output = T>>,
+) -> Result<T, Error> {
+    let first = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
+    match first {
+        Poll::Ready(done) => Ok(done),
+        Poll::Pending => timeout(limit, future).await.map_err(|_| Error::Timeout),
+    }
 }
 
 fn finish(
@@ -202,7 +231,7 @@ fn account_read(state: &State, parts: &Parts, arrival: Arrival) -> Result<Answer
     let consistency = state.account.default_consistency();
     let body = account_document::document(&endpoint, &state.options.region, consistency);
     let mut response = content(StatusCode::OK, "application/json", body.into());
-    respond::charge(response.headers_mut(), model::Charge::ZERO);
+    respond::charge(&mut HeaderWriter::new(response.headers_mut()), model::Charge::ZERO);
     Ok(response)
 }
 
@@ -242,4 +271,43 @@ fn content(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activity_ids_are_uuids_of_version_four() {
+        let env = Env::fixed(3, 0);
+        let (first, second) = (new_activity_id(&env), new_activity_id(&env));
+        assert_ne!(first, second);
+        for id in [first, second] {
+            let id = id.to_str().unwrap();
+            let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
+            assert_eq!(id.as_bytes()[14], b'4');
+            assert!(b"89ab".contains(&id.as_bytes()[19]));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_takes_too_long_is_given_up() {
+        let limit = Duration::from_millis(10);
+        assert_eq!(within(limit, pin!(async { 1 })).await.unwrap(), 1);
+        let soon = pin!(async {
+            tokio::task::yield_now().await;
+            2
+        });
+        assert_eq!(within(limit, soon).await.unwrap(), 2);
+        let never = pin!(std::future::pending::<()>());
+        assert!(matches!(within(limit, never).await, Err(Error::Timeout)));
+    }
+
+    #[tokio::test]
+    async fn a_panic_becomes_an_error() {
+        let panics = pin!(async { panic!("boom") });
+        let result: Result<(), Failure> = caught(panics).await;
+        assert!(matches!(result, Err(Failure::Refused(Error::Panicked(text))) if text == "boom"));
+    }
 }

@@ -183,7 +183,9 @@ fn check(
     }
     let mut body = String::new();
     for line in lines {
-        let is_body = !body.is_empty() || line.starts_with(['{', '[', '"']) || line == "empty";
+        let is_scalar = ["true", "false", "null", "empty"].contains(&line.as_str());
+        let starts_value = |first: char| first.is_ascii_digit() || "{[\"-".contains(first);
+        let is_body = !body.is_empty() || is_scalar || line.starts_with(starts_value);
         if is_body {
             body.push_str(line);
         } else {

@@ -51,6 +51,10 @@ pub(crate) enum Command {
     Keys(KeyArguments),
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own on the command line"
+)]
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// Address or host name to listen on

@@ -28,6 +28,10 @@ const PRICES: [(u64, u64, u64); 12] = [
 const TERM: u64 = 20;
 /// Each operation of a patch, on top of the replace that it amounts to.
 const PATCH_OPERATION: u64 = 40;
+/// A query, each item that it reads, and each KiB of rows that it returns.
+const QUERY: u64 = 250;
+const QUERY_ITEM: u64 = 1;
+const QUERY_ROW_KIB: u64 = 6;
 /// A request that found nothing or returned nothing.
 const MINIMUM: u64 = 100;
 /// A write that was refused after looking at the item.
@@ -83,6 +87,12 @@ pub fn delete_logical() -> Charge {
     Charge::from_hundredths(write(0))
 }
 
+/// Returns the price of a query on one range: a visit costs even if nothing matches (published: about 2.5).
+pub fn query(metrics: &query::Metrics) -> Charge {
+    let rows = metrics.row_bytes.div_ceil(1024) * QUERY_ROW_KIB;
+    Charge::from_hundredths(QUERY + metrics.n_items_read * QUERY_ITEM + rows)
+}
+
 /// Counts the terms to remove and to add when `old` becomes `new`, without a tree.
 ///
 /// Only the bytes between the first and the last difference count; their share of the text is taken as the share
@@ -123,6 +133,8 @@ pub(crate) fn failure(error: &Error) -> Charge {
         | Error::Query(_)
         | Error::Forgotten
         | Error::Fenced
+        | Error::Raced
+        | Error::Script(_)
         | Error::Store(_)
         | Error::Corrupt(_) => 0,
     })

@@ -74,6 +74,11 @@ pub enum Error {
     /// Another owner committed to this partition, or commits kept losing their condition.
     #[error("the write lost its place to another one; please retry")]
     Fenced,
+    /// Another write to the logical partition came between the reads and the commit of a script.
+    #[error("Conflicting request to resource has been attempted. Retry to avoid conflicts.")]
+    Raced,
+    #[error(transparent)]
+    Script(#[from] script::Error),
     #[error(transparent)]
     Store(#[from] store::Error),
     /// Stored bytes break the format: never the client's fault.
@@ -101,15 +106,25 @@ impl Failure for Error {
             Self::PartitionKey(error) => error.status(),
             Self::Query(error) => error.status(),
             Self::Forgotten => Status::OWNER_NOT_FOUND,
-            Self::Fenced => Status::RETRY_WITH,
+            Self::Fenced | Self::Raced => Status::RETRY_WITH,
+            Self::Script(error) => error.status(),
             Self::Store(error) => error.status(),
             Self::Corrupt(_) => Status::INTERNAL,
+        }
+    }
+
+    fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            Self::Script(error) => error.retry_after_ms(),
+            Self::Store(error) => error.retry_after_ms(),
+            _ => None,
         }
     }
 
     fn is_our_fault(&self) -> bool {
         match self {
             Self::Corrupt(_) => true,
+            Self::Script(error) => error.is_our_fault(),
             Self::Store(error) => error.is_our_fault(),
             _ => false,
         }

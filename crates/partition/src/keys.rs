@@ -257,6 +257,12 @@ pub(crate) fn number_of_item(key: &[u8]) -> Result<u64> {
     take_number(rest(key)).ok_or(Error::Corrupt("an item key is not a number"))
 }
 
+/// The number in a key of any family, if it is an item's.
+pub(crate) fn number_if_item(key: &[u8]) -> Option<u64> {
+    let family = key.get(PREFIX_BYTES - 1)?;
+    if *family == Family::Item as u8 { take_number(rest(key)) } else { None }
+}
+
 pub(crate) fn number_of_member(key: &[u8]) -> Result<u64> {
     let number = rest(key).last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes));
     number.ok_or(Error::Corrupt("a member key has no number"))

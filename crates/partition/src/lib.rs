@@ -32,6 +32,7 @@ mod purge;
 mod reader;
 mod record;
 mod scan;
+mod scripted;
 mod settings;
 mod source;
 mod statistics;
@@ -45,7 +46,13 @@ pub use consistency::Report;
 pub use error::{Error, Result};
 pub use partition::Partition;
 pub use patch::{PATCH_OPERATIONS_MAX, Patch};
+pub use scripted::{Executed, ExecutionFailed, Procedure, Surroundings, Triggered, TriggeredCall};
 pub use settings::{LOGICAL_BYTES_MAX, Logical, Scope, Settings};
 pub use source::Source;
 pub use statistics::{LogicalStatistics, Statistics};
 pub use transaction::BATCH_OPERATIONS_MAX;
+
+/// The script engine, for those who hand scripts to a partition: layers above do not name it.
+pub mod scripts {
+    pub use script::{Error, Limits, Operation, Runtime, Script, call_udf};
+}

@@ -271,6 +271,62 @@ impl Partition {
         (sent, sealed, results)
     }
 
+    /// Recovers from a commit that failed, if one did. Plain writes do it when they meet it; a script begins with it.
+    pub(crate) async fn mend(&self) -> Result<()> {
+        let broken = {
+            let writer = self.inner().writer.lock();
+            writer.is_broken.then_some(writer.generation)
+        };
+        match broken {
+            Some(generation) => self.recover(generation).await,
+            None => Ok(()),
+        }
+    }
+
+    /// What a script's transaction sees, and the last commit of its logical partition that it relies on.
+    pub(crate) fn script_view(&self, place: &Place) -> (View, Lsn) {
+        let writer = self.inner().writer.lock();
+        let relies_on = writer.recent.last.get(place.as_bytes()).copied().unwrap_or(Lsn::ZERO);
+        (self.view(&writer), relies_on)
+    }
+
+    /// Promises a number to a new item. It is lost, and never used, when the item is not written.
+    pub(crate) fn promise_number(&self, view: &View) -> Result<u64> {
+        let mut writer = self.inner().writer.lock();
+        if writer.is_broken || writer.generation != view.generation {
+            return Err(Error::Raced);
+        }
+        Ok(writer.head.take_number())
+    }
+
+    /// Hands a script's draft to the store, if nothing of its logical partition was submitted since its view.
+    pub(crate) fn submit_script(
+        &self,
+        ground: &Ground,
+        view: &View,
+        draft: Draft,
+    ) -> Result<(Sent, Sealed, Vec<Done>)> {
+        let mut writer = self.inner().writer.lock();
+        if writer.is_broken || !writer.is_unchanged_since(view, &ground.place) {
+            return Err(Error::Raced);
+        }
+        Ok(self.seal(&mut writer, ground, draft))
+    }
+
+    /// Waits until a script's commit is durable. A commit built on one that failed lost a race.
+    pub(crate) async fn settle_script(&self, sent: Sent) -> Result<()> {
+        match self.arrive(sent).await {
+            Ok(()) => Ok(()),
+            Err(store::Error::Conflict) => Err(Error::Raced),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until what a script only read is durable.
+    pub(crate) async fn settle_read(&self, relies_on: Lsn) -> Result<()> {
+        if self.is_durable(relies_on).await? { Ok(()) } else { Err(Error::Raced) }
+    }
+
     /// Commits a change of marks and positions: nothing that a transaction reads, but for purges.
     ///
     /// `change` edits the head, the batch and the purges under the lock; `false` gives up.

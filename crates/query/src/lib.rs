@@ -22,6 +22,7 @@ mod error;
 mod eval;
 mod format;
 mod functions;
+pub mod index;
 mod lex;
 mod operators;
 mod parse;
@@ -39,10 +40,10 @@ pub use error::{Code, Diagnostic, Error, Result, Span};
 pub use lex::TEXT_BYTES_MAX;
 pub use operators::{Metrics, Page, PageRequest};
 pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, parse};
-pub use plan::{Features, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
+pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;
-pub use source::{ItemSource, SourceItem};
+pub use source::{Direction, IndexEntry, ItemIndex, ItemSource, Numbers, SourceItem};
 pub use statement::{PrepareOptions, Statement};
 
 /// Returns the text of a query as the planner prints it.

@@ -41,6 +41,11 @@ impl ResumeFilter {
         Ok(ResumeFilter { keys, number, exclude })
     }
 
+    /// Returns the first key to start at, and the item.
+    pub(crate) fn first(&self) -> (Option<&SortKey>, Option<u64>) {
+        (self.keys.first(), self.number)
+    }
+
     pub(crate) fn check(&self, n_keys: usize) -> Result<()> {
         if self.keys.len() == n_keys {
             return Ok(());

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use model::{Object, Value};
 
 use crate::bind::tree::OrderKey;
+use crate::index::Term;
 use crate::value::{Hash128, structural_hash};
 
 /// One value to sort by.
@@ -26,6 +27,16 @@ impl SortKey {
             Some(value @ Value::Array(_)) => SortKey::Array(structural_hash(value)),
             Some(value @ Value::Object(_)) => SortKey::Object(structural_hash(value)),
             Some(value) => SortKey::Primitive(value.clone()),
+        }
+    }
+
+    /// Returns the term under which the index has the key.
+    pub(crate) fn term(&self) -> Option<Term> {
+        match self {
+            SortKey::Undefined => None,
+            SortKey::Primitive(value) => Some(Term::of(value)),
+            SortKey::Array(_) => Some(Term::of(&Value::Array(Vec::new()))),
+            SortKey::Object(_) => Some(Term::of(&Value::Object(Object::new()))),
         }
     }
 

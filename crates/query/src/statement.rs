@@ -10,6 +10,7 @@ use crate::context::{Context, Run, UdfHost, VectorEmbedding};
 use crate::error::Result;
 use crate::eval::{Flow, Frame, each_row};
 use crate::operators::{self, Page, PageRequest};
+use crate::plan::{self, IndexUsage};
 use crate::policy::OrderPolicy;
 use crate::resume::ResumeFilter;
 use crate::source::ItemSource;
@@ -120,6 +121,19 @@ impl Statement {
     /// A bad continuation, an evaluation error, a limit, or the error of the source.
     pub fn run(&self, source: &dyn ItemSource, request: &PageRequest<'_>) -> Result<Page> {
         operators::run(&self.query, &self.context, self.resume.as_ref(), source, request)
+    }
+
+    /// Describes how the query would run on a source: one operator per line, its input indented below it.
+    ///
+    /// # Errors
+    /// The error of the source.
+    pub fn explain(&self, source: &dyn ItemSource) -> Result<String> {
+        plan::explain(&self.query, source)
+    }
+
+    /// Returns which index paths the query uses on a source, and which it could use.
+    pub fn index_usage(&self, source: &dyn ItemSource) -> IndexUsage {
+        plan::usage(&self.query, source)
     }
 
     /// Returns the syntax tree.

@@ -1,19 +1,21 @@
-//! Runs `cases/query/*.case` on memory sources: one range, several page sizes, and three ranges merged by
-//! the plan as an SDK would.
+//! Runs `cases/query/*.case` on memory sources: index on and off, one range, several page sizes, and three ranges
+//! merged by the plan as an SDK would.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod case_file;
 mod client;
+mod indexed;
 
 use std::sync::Arc;
 
 use case_file::{Case, Container, Expected};
 use client::{MemorySource, run_all, run_plan};
+use indexed::IndexedSource;
 use model::{Env, Failure, PartitionKey, PartitionKeyDefinition, Rid, Value};
 use query::{
     ComputedProperty, DistanceFunction, Features, OrderPolicy, PrepareOptions, Refusal,
-    ResumeFilter, SourceItem, Statement, UdfHost, VectorEmbedding,
+    ResumeFilter, SourceItem, Statement, UdfHost, VectorEmbedding, index::IndexPolicy,
 };
 
 /// The functions that cases define, without JavaScript.
@@ -74,6 +76,11 @@ fn source(container: &Container) -> MemorySource {
         SourceItem { number, value, bytes: 100 }
     });
     MemorySource { items: items.collect() }
+}
+
+fn indexed(container: &Container) -> IndexedSource {
+    let policy = container.policy.as_ref().map_or_else(IndexPolicy::all, IndexPolicy::from_policy);
+    IndexedSource::new(&source(container).items, policy)
 }
 
 /// System properties are not part of what cases compare.
@@ -144,6 +151,13 @@ fn run_case(container: &Container, case: &Case) -> Result<(), String> {
                 Err(message)
             }
         }
+        Expected::Plan(expected) => {
+            let statement = Statement::prepare(&case.query, &case.parameters, &options)
+                .map_err(|error| error.to_service_message())?;
+            let plan = statement.explain(&indexed(container)).unwrap();
+            let is_same = plan.trim_end() == expected;
+            if is_same { Ok(()) } else { Err(format!("got\n{plan}expected\n{expected}")) }
+        }
         Expected::Rows { rows: expected, unordered } => {
             let plan = plan.map_err(|error| error.to_service_message())?;
             let is_ordered = case.query.to_uppercase().contains("ORDER BY") && !unordered;
@@ -205,6 +219,15 @@ fn outcome(
     for items_max in [1, 2, 3] {
         let paged = run_all(&statement, &source, items_max).map_err(Outcome::Failed)?;
         assert_eq!(rows, paged, "{}: pages of {items_max}", case.query);
+    }
+    // The index changes what is read, never what is answered.
+    let mut indexed = indexed(container);
+    for (finds_undefined, is_exact) in [(true, true), (false, false)] {
+        (indexed.finds_undefined, indexed.is_exact) = (finds_undefined, is_exact);
+        for items_max in [1, 2, 3, 100] {
+            let other = run_all(&statement, &indexed, items_max).map_err(Outcome::Failed)?;
+            assert_eq!(rows, other, "{}: with an index, pages of {items_max}", case.query);
+        }
     }
     Ok(rows)
 }

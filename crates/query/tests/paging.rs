@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
+mod indexed;
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use client::{MemorySource, run_all};
+use indexed::IndexedSource;
 use model::{Env, Rid, Value};
+use query::index::IndexPolicy;
 use query::{
     Error, ItemSource, Page, PageRequest, PrepareOptions, ResumeFilter, SourceItem, Statement,
 };
@@ -73,11 +76,28 @@ fn pages_of_any_size_add_up_to_the_whole() {
                 "{text} {items_max}"
             );
         }
-        for bytes_max in [1, 60, 500, 5000] {
+        let indexed = IndexedSource::new(&source.items, IndexPolicy::all());
+        for items_max in [1, 3, 40] {
+            assert_eq!(
+                run_all(&statement, &indexed, items_max).unwrap(),
+                whole,
+                "{text} {items_max} with an index"
+            );
+        }
+        for (bytes_max, is_indexed) in [
+            (1, true),
+            (60, true),
+            (500, true),
+            (1, false),
+            (60, false),
+            (500, false),
+            (5000, false),
+        ] {
+            let source: &dyn ItemSource = if is_indexed { &indexed } else { &source };
             let mut rows = Vec::new();
             let mut continuation: Option<String> = None;
             loop {
-                let page = page(&statement, &source, bytes_max, continuation.as_deref());
+                let page = page(&statement, source, bytes_max, continuation.as_deref());
                 assert!(
                     page.rows.len() <= 1 || page.metrics.row_bytes <= bytes_max as u64,
                     "{text}"
@@ -154,6 +174,176 @@ fn a_page_ends_in_time_and_still_gets_ahead() {
         }
         assert!(n_pages > 4, "{n_pages}");
         assert_eq!(n_rows, if text.contains("DISTINCT") { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn an_index_that_comes_or_goes_between_pages_changes_nothing() {
+    let plain = source(60);
+    let indexed = IndexedSource::new(&plain.items, IndexPolicy::all());
+    for text in [
+        "SELECT VALUE c.id FROM c WHERE c.n > 3",
+        "SELECT VALUE c.id FROM c WHERE c.g = 1 AND c.n < 9 OFFSET 2 LIMIT 9",
+        "SELECT VALUE c.id FROM c ORDER BY c.n",
+        "SELECT VALUE c.id FROM c WHERE c.n > 2 ORDER BY c.n DESC",
+        "SELECT c.id, t FROM c JOIN t IN c.tags ORDER BY c.g DESC OFFSET 4 LIMIT 30",
+    ] {
+        let statement = prepare(text);
+        let whole = run_all(&statement, &plain, 1000).unwrap();
+        let mut rows = Vec::new();
+        let mut continuation: Option<String> = None;
+        for n_pages in 0.. {
+            let source: &dyn ItemSource = if n_pages % 2 == 0 { &indexed } else { &plain };
+            let request = PageRequest {
+                items_max: 4,
+                bytes_max: 1 << 20,
+                deadline: None,
+                continuation: continuation.as_deref(),
+            };
+            let page = statement.run(source, &request).unwrap();
+            rows.extend(page.rows);
+            continuation = page.continuation;
+            if continuation.is_none() {
+                break;
+            }
+        }
+        assert_eq!(rows, whole, "{text}");
+    }
+}
+
+#[test]
+fn writes_between_pages_do_not_lose_the_place() {
+    for (text, direction) in [
+        ("SELECT VALUE c.id FROM c WHERE c.k >= 0", 1),
+        ("SELECT VALUE c.id FROM c ORDER BY c.k", 1),
+        ("SELECT VALUE c.id FROM c WHERE c.k < 1000 ORDER BY c.k DESC", -1),
+    ] {
+        let statement = prepare(text);
+        let item = |number: u64, k: i64| {
+            let text = format!(r#"{{"id":"{number}","k":{k}}}"#);
+            let value = model::json::parse(text.as_bytes()).unwrap();
+            SourceItem { number, value, bytes: text.len() }
+        };
+        let numbers = 1..=30_u64;
+        let key = |number: u64| direction * i64::try_from(number).unwrap() + 100;
+        let items: Vec<SourceItem> =
+            numbers.clone().map(|number| item(number * 10, key(number))).collect();
+        let mut source = IndexedSource::new(&items, IndexPolicy::all());
+        let mut rows = Vec::new();
+        let mut continuation: Option<String> = None;
+        for n_pages in 1_u64.. {
+            let page = page_of(&statement, &source, 5, continuation.as_deref());
+            rows.extend(page.rows);
+            continuation = page.continuation;
+            if continuation.is_none() {
+                break;
+            }
+            // The last row of the page goes, and behind the place something new appears.
+            source.remove(n_pages * 50);
+            source.put(item(n_pages, key(0)));
+        }
+        let expected: Vec<Value> =
+            numbers.map(|number| Value::from((number * 10).to_string())).collect();
+        assert_eq!(rows, expected, "{text}");
+    }
+}
+
+fn page_of(
+    statement: &Statement,
+    source: &dyn ItemSource,
+    items_max: usize,
+    continuation: Option<&str>,
+) -> Page {
+    let request = PageRequest { items_max, bytes_max: 1 << 20, deadline: None, continuation };
+    statement.run(source, &request).unwrap()
+}
+
+#[test]
+fn an_indexed_query_reads_what_it_returns() {
+    let plain = source(2000);
+    let indexed = IndexedSource::new(&plain.items, IndexPolicy::all());
+    for (text, n_read_max) in [
+        ("SELECT * FROM c WHERE c.id = '77'", 1),
+        ("SELECT * FROM c WHERE c.id IN ('1', '2', '3', 'x')", 3),
+        ("SELECT TOP 10 * FROM c ORDER BY c.n", 10),
+        ("SELECT TOP 10 * FROM c WHERE c.n < 5 ORDER BY c.n DESC", 10),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.n > 5", 0),
+        ("SELECT VALUE MAX(c.id) FROM c", 0),
+    ] {
+        let page = page_of(&prepare(text), &indexed, 100, None);
+        assert!(page.metrics.n_items_read <= n_read_max, "{text}: {:?}", page.metrics);
+        assert!(!page.rows.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn following_an_index_ends_in_time_and_still_gets_ahead() {
+    let env = Env::fixed(1, 1);
+    let indexed = SlowIndex(IndexedSource::new(&source(50).items, IndexPolicy::all()), env.clone());
+    let text = "SELECT VALUE c.id FROM c WHERE LENGTH(c.id) = 1 ORDER BY c.n";
+    let statement = Statement::prepare(text, &[], &PrepareOptions::new(env.clone())).unwrap();
+    let (mut n_pages, mut n_rows) = (0, 0);
+    let mut continuation: Option<String> = None;
+    loop {
+        let request = PageRequest {
+            items_max: 100,
+            bytes_max: 1 << 20,
+            deadline: Some(env.monotonic() + Duration::from_millis(450)),
+            continuation: continuation.as_deref(),
+        };
+        let page = statement.run(&indexed, &request).unwrap();
+        n_rows += page.rows.len();
+        n_pages += 1;
+        assert!(n_pages < 100, "every page gets ahead");
+        continuation = page.continuation;
+        if continuation.is_none() {
+            break;
+        }
+    }
+    assert!(n_pages > 4, "{n_pages}");
+    assert_eq!(n_rows, 9);
+}
+
+/// An index on which time passes with each item.
+struct SlowIndex(IndexedSource, Env);
+
+impl ItemSource for SlowIndex {
+    fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem, Error>> + '_> {
+        self.0.scan(after)
+    }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        Some(self)
+    }
+}
+
+impl query::ItemIndex for SlowIndex {
+    fn covers(&self, path: &query::index::IndexPath) -> bool {
+        self.0.covers(path)
+    }
+
+    fn seek(
+        &self,
+        path: &query::index::IndexPath,
+        span: &query::index::TermSpan,
+        after: Option<(&[u8], u64)>,
+        direction: query::Direction,
+    ) -> Box<dyn Iterator<Item = Result<query::IndexEntry, Error>> + '_> {
+        self.0.seek(path, span, after, direction)
+    }
+
+    fn fetch(&self, number: u64) -> Result<Option<SourceItem>, Error> {
+        self.1.advance(Duration::from_millis(100));
+        self.0.fetch(number)
+    }
+
+    fn without(
+        &self,
+        path: &query::index::IndexPath,
+        after: Option<u64>,
+        direction: query::Direction,
+    ) -> Option<query::Numbers<'_>> {
+        self.0.without(path, after, direction)
     }
 }
 

@@ -33,9 +33,7 @@ pub enum Error {
     /// The host failed; the script had no say.
     #[error("{}", .0.message)]
     Host(HostError),
-    #[error(
-        "Request rate is large: all script threads are busy. Please retry this request later."
-    )]
+    #[error("Request rate is large: all script threads are busy. Please retry this request later.")]
     Busy,
     #[error("scripts are shutting down")]
     Closed,

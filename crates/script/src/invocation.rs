@@ -1,7 +1,6 @@
 //! What to run, and what came of it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 /// One version of a script.
 #[derive(Debug, Clone)]
@@ -53,9 +52,6 @@ pub struct Invocation {
     pub script: Script,
     pub role: Role,
     pub wants_log: bool,
-    /// When the time of the whole request ends, on the clock of [`model::Env::monotonic`]; `None` gives the run the
-    /// full time from its start.
-    pub deadline: Option<Duration>,
 }
 
 /// What a run left behind.

@@ -18,6 +18,7 @@
 mod bridge;
 mod clock;
 mod error;
+mod exception;
 mod host;
 mod invocation;
 mod limits;

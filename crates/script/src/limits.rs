@@ -38,7 +38,7 @@ pub struct Limits {
     pub threads_max: usize,
     /// Runs that wait for a thread; one more is answered with 429.
     pub queue_max: usize,
-    /// Time of one run, triggers of one request together.
+    /// Time of one run, from its start; waiting for a thread does not count.
     pub time_max: Duration,
     /// How much of it may pass before the collection accepts no more calls.
     pub accept_max: Duration,
@@ -55,11 +55,12 @@ impl Limits {
     pub fn service() -> Limits {
         let n_cores = std::thread::available_parallelism().map_or(2, usize::from);
         Limits {
-            threads_max: n_cores.clamp(2, 16),
+            // More than the cores, so that a few slow scripts leave threads for the others.
+            threads_max: (2 * n_cores).clamp(8, 32),
             queue_max: 256,
             time_max: Duration::from_secs(5),
             accept_max: Duration::from_secs(4),
-            memory_bytes_max: 128 << 20,
+            memory_bytes_max: 64 << 20,
             stack_bytes_max: 512 << 10,
             response_chars_max: 4 << 20,
             log_bytes_max: 8 << 10,

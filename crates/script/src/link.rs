@@ -9,7 +9,7 @@ pub(crate) struct Links<'a> {
     pub(crate) by_name: &'a str,
 }
 
-impl<'a> Links<'a> {
+impl Links<'_> {
     /// Says whether the link names this container.
     pub(crate) fn is_container(&self, link: &str) -> bool {
         let link = trimmed(link);
@@ -40,11 +40,14 @@ fn below<'l>(container: &str, link: &'l str) -> Option<&'l str> {
 mod tests {
     use super::*;
 
-    const LINKS: Links<'static> = Links { by_rid: "dbs/AAA=/colls/BBB=/", by_name: "dbs/d/colls/c" };
+    const LINKS: Links<'static> =
+        Links { by_rid: "dbs/AAA=/colls/BBB=/", by_name: "dbs/d/colls/c" };
 
     #[test]
     fn links_of_the_container_are_known_by_rid_and_by_name() {
-        for link in ["dbs/AAA=/colls/BBB=/", "dbs/AAA=/colls/BBB=", "dbs/d/colls/c", "/dbs/d/colls/c/"] {
+        for link in
+            ["dbs/AAA=/colls/BBB=/", "dbs/AAA=/colls/BBB=", "dbs/d/colls/c", "/dbs/d/colls/c/"]
+        {
             assert!(LINKS.is_container(link), "{link}");
         }
         for link in ["", "dbs/d", "dbs/d/colls/other", "dbs/d/colls/c/docs/x", "colls/c"] {

@@ -14,9 +14,9 @@ use rquickjs::function::{IntoJsFunc, Opt};
 use rquickjs::{Array, Ctx, Function, IntoJs, Object, Result, Value};
 
 use crate::bridge::{Access, Bridge};
+use crate::exception::thrown_of;
 use crate::host::{FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage};
 use crate::link::Links;
-use crate::run::thrown_of;
 
 // Wire: protocol.md §13.5.
 const OUTSIDE: &str = "Function is not allowed to operate on resources outside current collection. \
@@ -61,7 +61,7 @@ fn install_world<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
     add(native, "altLink", move || it.look(|host| host.alt_link().to_owned()))?;
     let it = Rc::clone(bridge);
     add(native, "usage", move |ctx: Ctx<'js>| -> Result<Array<'js>> {
-        let usage = it.look(Host::usage).unwrap_or_default();
+        let usage = it.look(|host| host.usage()).unwrap_or_default();
         let array = Array::new(ctx)?;
         array.set(0, usage.current_mb)?;
         array.set(1, usage.max_mb)?;
@@ -191,10 +191,8 @@ fn links(host: &dyn Host) -> Links<'_> {
 }
 
 fn check_container(host: &dyn Host, link: &str) -> HostResult<()> {
-    match links(host).is_container(link) {
-        true => Ok(()),
-        false => Err(HostError::new(Status::BAD_REQUEST, OUTSIDE)),
-    }
+    let is_own = links(host).is_container(link);
+    is_own.then_some(()).ok_or_else(|| HostError::new(Status::BAD_REQUEST, OUTSIDE))
 }
 
 fn with_item<T>(
@@ -311,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_page_size_of_minus_one_or_nonsense_leaves_the_choice_to_the_host() {
-        for (size, expected) in [(1.0, Some(1)), (100.0, Some(100)), (-1.0, None), (f64::NAN, None)] {
+        for (size, expected) in [(1.0, Some(1)), (100.0, Some(100)), (-1.0, None), (f64::NAN, None)]
+        {
             assert_eq!(items_max(size), expected, "{size}");
         }
         assert_eq!(items_max(f64::INFINITY), Some(usize::MAX));

@@ -29,7 +29,8 @@ impl Offenders {
         self.note(version, |record| {
             record.n_overruns += 1;
             if record.n_overruns >= OVERRUNS_MAX {
-                *record = Record { refused_until: now.saturating_add(REFUSED_FOR), ..Record::default() };
+                *record =
+                    Record { refused_until: now.saturating_add(REFUSED_FOR), ..Record::default() };
             }
         });
     }

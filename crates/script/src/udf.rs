@@ -11,9 +11,9 @@ use model::{Env, Value};
 use rquickjs::{Function, Persistent};
 
 use crate::error::Error;
+use crate::exception::Exception;
 use crate::invocation::Script;
 use crate::limits::Limits;
-use crate::run::caught;
 use crate::sandbox::{Entry, Sandbox};
 use crate::value::{from_js, to_js};
 
@@ -99,9 +99,9 @@ impl Udfs {
                 }
                 from_js(&ctx, function.call_arg(args)?)
             };
-            call().map_err(|error| caught(sandbox, &ctx, &error))
+            call().map_err(|error| Exception::take(&ctx, &error))
         });
-        called.map_err(|thrown| self.failure(name, thrown))
+        called.map_err(|exception| self.failure(name, exception))
     }
 
     fn compile(&mut self, name: &str) -> Result<(), Error> {
@@ -117,15 +117,18 @@ impl Udfs {
             let function = factory.and_then(|factory| factory.call::<_, Function<'_>>(()));
             function
                 .map(|function| Persistent::save(&ctx, function))
-                .map_err(|error| caught(&self.sandbox, &ctx, &error))
+                .map_err(|error| Exception::take(&ctx, &error))
         });
-        let function = compiled
-            .map_err(|thrown| Error::Uncompilable { text: thrown.text, stack: thrown.stack })?;
+        let function = compiled.map_err(|exception| {
+            let thrown = exception.describe(&self.sandbox);
+            Error::Uncompilable { text: thrown.text, stack: thrown.stack }
+        })?;
         self.functions.insert(name.to_owned(), function);
         Ok(())
     }
 
-    fn failure(&mut self, name: &str, thrown: crate::bridge::Thrown) -> Error {
+    fn failure(&mut self, name: &str, exception: Exception) -> Error {
+        let thrown = exception.describe(&self.sandbox);
         if self.sandbox.bridge().clock.has_expired() {
             self.overran = true;
             return Error::TimedOut { id: name.to_owned(), limit_ms: self.limit_ms };

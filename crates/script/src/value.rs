@@ -40,8 +40,8 @@ pub(crate) fn from_js<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<J
 #[expect(clippy::cast_possible_truncation, reason = "checked to be an integer within 53 bits")]
 fn number(double: f64) -> Option<Number> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    match double.fract() == 0.0 && double.abs() <= EXACT_MAX {
-        true => Some(Number::from_i64(double as i64)),
-        false => Number::from_f64(double),
+    if double.fract() == 0.0 && double.abs() <= EXACT_MAX {
+        return Some(Number::from_i64(double as i64));
     }
+    Number::from_f64(double)
 }

@@ -120,7 +120,7 @@ fn in_folder(suite: Suite, program: &str, arguments: &[&str]) -> Command {
 
 /// Cargo in the Rust suite's own workspace, whose artefacts stay below our target folder.
 fn rust_suite(arguments: &[&str]) -> Command {
-    let mut command = workspace::cargo(&["test", "--locked"]);
+    let mut command = workspace::cargo(&["test", "--locked", "--no-fail-fast"]);
     command
         .args(arguments)
         .current_dir(Suite::Rust.folder())

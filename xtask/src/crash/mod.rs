@@ -37,6 +37,8 @@ const LOAD_MS_MIN: u64 = 50;
 const LOAD_MS_MAX: u64 = 900;
 /// One restart in this many is killed before it is ready.
 const RESTART_KILLS: u64 = 5;
+/// After this many kills comes an orderly stop, which must keep as much and shorten the next start.
+const KILLS_PER_STOP: u32 = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct CrashArguments {
@@ -119,12 +121,21 @@ impl Harness {
             n_acknowledged += self.load_and_kill(server, load_ms).await?;
             let n_restart_kills = self.kill_restarts().await?;
             server = self.start().with_context(|| format!("cycle {cycle}: restart"))?;
+            let start = server.start;
             let n_items =
                 self.verify(&server).await.with_context(|| format!("cycle {cycle} of {cycles}"))?;
+            if cycle % KILLS_PER_STOP == 0 {
+                server.stop(&self.env).with_context(|| format!("cycle {cycle}: orderly stop"))?;
+                server = self.start()?;
+                self.verify(&server)
+                    .await
+                    .with_context(|| format!("cycle {cycle}: after a stop"))?;
+                println!("crash: orderly stop, restarted in {} ms", server.start.as_millis());
+            }
             println!(
                 "crash: cycle {cycle}: killed after {load_ms} ms, restarted in {} ms{}, {n_acknowledged} \
                  acknowledged so far, {n_items} items agree",
-                server.start.as_millis(),
+                start.as_millis(),
                 if n_restart_kills > 0 { " (after a kill in the start)" } else { "" },
             );
         }

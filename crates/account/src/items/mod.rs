@@ -12,6 +12,8 @@ mod purge;
 mod query;
 mod query_facts;
 mod scope;
+mod scripts;
+mod udfs;
 
 use std::sync::Arc;
 
@@ -104,19 +106,15 @@ impl ItemRequest<'_> {
         if !is_point {
             self.allowed.check_many()?;
         }
+        let runs_triggers = matches!(
+            action,
+            ItemAction::Create { .. } | ItemAction::Replace { .. } | ItemAction::Delete { .. }
+        );
         // Triggers would change what is written: ignoring them would be silently wrong.
-        if right(action) == Right::Write {
-            self.check_triggers()?;
+        if right(action) == Right::Write && !runs_triggers && self.has_triggers() {
+            return Err(Error::NotSupported("a trigger on this operation"));
         }
         Ok(())
-    }
-
-    fn check_triggers(&self) -> Result<()> {
-        if self.options.pre_triggers.is_empty() && self.options.post_triggers.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::NotSupported("running triggers (pre-trigger or post-trigger include)"))
-        }
     }
 
     async fn run(&self, action: ItemAction) -> Result<Outcome, Failed> {
@@ -140,32 +138,19 @@ impl ItemRequest<'_> {
                 ..
             } => {
                 let extras = query::Extras { wants_query_metrics, wants_index_metrics };
+                if udfs::may_call(&query.text) {
+                    return self.query_with_udfs(query, cross_partition, extras).await;
+                }
                 self.query(&query, cross_partition, extras)
             }
             ItemAction::QueryPlan { query, supported_features } => {
                 self.query_plan(&query, &supported_features)
             }
             ItemAction::DeleteLogicalPartition => self.delete_logical_partition().await,
-            ItemAction::Execute { procedure, .. } => self.execute_procedure(&procedure),
+            ItemAction::Execute { procedure, arguments, wants_log } => {
+                self.execute_procedure(&procedure, &arguments, wants_log).await
+            }
         }
-    }
-
-    /// Wire: a missing procedure is a 404; an existing one cannot run before the script engine exists.
-    fn execute_procedure(&self, procedure: &str) -> Result<Outcome, Failed> {
-        let exists = {
-            let tables = self.inner.catalog.tables();
-            let number = self.container.record().number;
-            let kind = ResourceKind::StoredProcedure;
-            let by_rid = model::Rid::parse(procedure).and_then(|rid| tables.by_rid(&rid).cloned());
-            tables.by_name(number, kind, procedure).is_some()
-                || self.is_by_rid && by_rid.is_some_and(|record| record.owner == number)
-        };
-        let error = if exists {
-            Error::NotImplemented("execution of stored procedures")
-        } else {
-            Error::NotFound
-        };
-        Err(self.fail(error))
     }
 
     /// The logical partition of the key header, which must be complete.

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use model::{ItemBody, Rid, RidKind};
+use partition::scripts::Operation;
 use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
 
 use super::ItemRequest;
+use super::scripts::Write;
 use crate::error::{Error, Result};
 use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
@@ -17,6 +19,12 @@ struct Place {
 
 impl ItemRequest<'_> {
     pub(super) async fn create(&self, bytes: &Bytes, is_upsert: bool) -> Result<Outcome, Failed> {
+        if self.has_triggers() {
+            let at = self.logical_before_triggers(bytes).map_err(|error| self.fail(error))?;
+            let operation = if is_upsert { Operation::Upsert } else { Operation::Create };
+            let write = Write { operation, id: None, body: Some(bytes) };
+            return self.apply_triggered(&at, write).await;
+        }
         let prepared = ItemBody::parse(bytes).map_err(Error::from).and_then(|body| {
             let at = self.logical_of_body(&body)?;
             Ok((at, body))
@@ -40,6 +48,11 @@ impl ItemRequest<'_> {
     }
 
     pub(super) async fn replace(&self, id: &str, bytes: &Bytes) -> Result<Outcome, Failed> {
+        if self.has_triggers() {
+            let Place { at, id } = self.place(id).map_err(|error| self.fail(error))?;
+            let write = Write { operation: Operation::Replace, id: Some(&id), body: Some(bytes) };
+            return self.apply_triggered(&at, write).await;
+        }
         let prepared = ItemBody::parse(bytes).map_err(Error::from).and_then(|body| {
             let place = self.place(id)?;
             self.check_body_key(&place.at, &body)?;
@@ -60,6 +73,11 @@ impl ItemRequest<'_> {
 
     pub(super) async fn delete(&self, id: &str) -> Result<Outcome, Failed> {
         let place = self.place(id).map_err(|error| self.fail(error))?;
+        if self.has_triggers() {
+            let id = Some(place.id.as_str());
+            let write = Write { operation: Operation::Delete, id, body: None };
+            return self.apply_triggered(&place.at, write).await;
+        }
         self.apply(&place.at, ItemOp::Delete { id: place.id }).await
     }
 
@@ -76,7 +94,7 @@ impl ItemRequest<'_> {
         }
     }
 
-    fn answer(&self, range: &Range, outcome: ItemOutcome, lsn: model::Lsn) -> Outcome {
+    pub(super) fn answer(&self, range: &Range, outcome: ItemOutcome, lsn: model::Lsn) -> Outcome {
         let facts = Facts {
             charge: outcome.charge,
             etag: outcome.etag,

@@ -90,19 +90,21 @@ impl ItemRequest<'_> {
 
     fn plan(&self, query: &QueryText, features: &Features) -> Result<Value> {
         let definition = &self.container.properties.definition;
-        let options = self.prepare_options();
+        let options = self.prepare_options(&query.text);
         let (text, parameters) = (query.text.as_str(), query.parameters.as_slice());
         Ok(query::query_plan(text, parameters, &options, definition, features)?)
     }
 
     fn prepare_query(&self, query: &QueryText) -> Result<Statement> {
-        let options = self.prepare_options();
+        let options = self.prepare_options(&query.text);
         Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
     }
 
-    fn prepare_options(&self) -> PrepareOptions {
+    /// How a query is prepared; `text` tells whether it needs the container's functions.
+    pub(super) fn prepare_options(&self, text: &str) -> PrepareOptions {
         let properties = &self.container.properties;
         PrepareOptions {
+            udf_host: super::udfs::may_call(text).then(|| self.udf_host()),
             computed_properties: properties.computed.clone(),
             is_geometry: properties.is_geometry,
             vector_embeddings: properties.embeddings.clone(),

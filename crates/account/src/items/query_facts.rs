@@ -10,16 +10,9 @@ use query::ast::{Expr, ExprKind, Query, Selection};
 
 use crate::operation::IndexMetrics;
 
-/// Every range that a query visits costs this much, even if nothing matches (published: about 2.5).
-const RANGE: u64 = 250;
-/// Reading one item of a scan, and returning one KiB of rows.
-const ITEM_READ: u64 = 1;
-const ROW_KIB: u64 = 6;
-
 /// The price of a query on one range.
 pub(super) fn charge(metrics: &Metrics) -> Charge {
-    let rows = metrics.row_bytes.div_ceil(1024) * ROW_KIB;
-    Charge::from_hundredths(RANGE + metrics.n_items_read * ITEM_READ + rows)
+    partition::charge::query(metrics)
 }
 
 /// Sums over the ranges of a page.

@@ -6,7 +6,12 @@ use crate::{error::Error, options::DateWindow};
 
 /// Reads an RFC 1123 date (or the two older forms of HTTP) as seconds since the epoch.
 pub(crate) fn parse(text: &str) -> Option<u64> {
-    let time = httpdate::parse_http_date(text).ok()?;
+    // Wire: the Go SDK writes `UTC` where HTTP has `GMT` (If-Modified-Since of a change feed).
+    let time = match text.strip_suffix("UTC") {
+        Some(start) => httpdate::parse_http_date(&format!("{start}GMT")),
+        None => httpdate::parse_http_date(text),
+    };
+    let time = time.ok()?;
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
@@ -52,6 +57,7 @@ mod tests {
     #[test]
     fn dates_read_back() {
         assert_eq!(parse("Tue, 01 Nov 1994 08:12:31 GMT"), Some(783_677_551));
+        assert_eq!(parse("Tue, 01 Nov 1994 08:12:31 UTC"), Some(783_677_551));
         assert_eq!(format(783_677_551), "Tue, 01 Nov 1994 08:12:31 GMT");
         for bad in ["", "now", "Tue, 99 Nov 1994 08:12:31 GMT", "1994-11-01"] {
             assert_eq!(parse(bad), None, "{bad}");

@@ -4,8 +4,6 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode_str;
-
 use crate::error::Error;
 
 /// Limit: encoded sizes that the reference parser accepts, per type of token.
@@ -33,12 +31,31 @@ pub(super) fn decode(value: &str) -> Result<Cow<'_, str>, Error> {
     if value.len() > IDENTITY_BYTES_MAX {
         return Err(Error::AuthorizationMalformed("it is too long"));
     }
-    if !value.contains('%') {
+    let mut pieces = value.split('%');
+    let first = pieces.next().unwrap_or_default();
+    if first.len() == value.len() {
         return Ok(Cow::Borrowed(value));
     }
-    percent_decode_str(value)
-        .decode_utf8()
-        .map_err(|_| Error::AuthorizationMalformed("it is not UTF-8"))
+    let mut bytes = Vec::with_capacity(value.len());
+    bytes.extend_from_slice(first.as_bytes());
+    for piece in pieces {
+        let digits = piece.as_bytes().split_first_chunk::<2>();
+        let decoded =
+            digits.and_then(|([high, low], rest)| Some((hex(*high)? << 4 | hex(*low)?, rest)));
+        if let Some((byte, rest)) = decoded {
+            bytes.push(byte);
+            bytes.extend_from_slice(rest);
+        } else {
+            bytes.push(b'%');
+            bytes.extend_from_slice(piece.as_bytes());
+        }
+    }
+    let text = String::from_utf8(bytes);
+    text.map(Cow::Owned).map_err(|_| Error::AuthorizationMalformed("it is not UTF-8"))
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 pub(super) fn parse(text: &str) -> Result<Credential<'_>, Error> {
@@ -98,6 +115,14 @@ mod tests {
         check("type=aad&ver=1.0&sig=x.y.z", Some(&Credential::Identity { token: "x.y.z" }));
         let token = "type=resource&ver=1.0&sig=abc&def;ghi;";
         check(token, Some(&Credential::Resource { token }));
+    }
+
+    #[test]
+    fn decoding_agrees_with_the_rules_of_urls() {
+        for value in ["", "%", "a%", "%2", "%zz", "%41%4a%4A", "%25%32%35", "é%C3%A9", "100%+"] {
+            let expected = percent_encoding::percent_decode_str(value).decode_utf8().unwrap();
+            assert_eq!(decode(value).unwrap(), expected, "{value}");
+        }
     }
 
     #[test]

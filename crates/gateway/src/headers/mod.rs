@@ -5,6 +5,7 @@
 pub(crate) mod response;
 mod table;
 pub(crate) mod values;
+pub(crate) mod writer;
 
 use std::sync::LazyLock;
 

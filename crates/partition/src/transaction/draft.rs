@@ -72,6 +72,8 @@ struct Put {
 #[derive(Debug)]
 struct SlotDraft {
     base: Option<Base>,
+    /// The number that is promised to a new item.
+    promised: Option<u64>,
     put: Option<Put>,
 }
 
@@ -107,7 +109,7 @@ pub(crate) struct Sealed {
 }
 
 impl Running<'_> {
-    pub(super) fn finish(self, results: Vec<Done>) -> Draft {
+    pub(crate) fn finish(self, results: Vec<Done>) -> Draft {
         let ground = self.ground;
         let mut deletes = Deletes::default();
         for (key, holder) in &self.uniques {
@@ -172,7 +174,8 @@ impl Slot {
             }
             (Image::Absent | Image::Stored, _) => None,
         };
-        SlotDraft { base: self.base, put }
+        let promised = self.provisional.map(|provisional| provisional.number);
+        SlotDraft { base: self.base, promised, put }
     }
 }
 
@@ -212,7 +215,10 @@ impl Draft {
         let numbers: Vec<u64> = self
             .slots
             .iter()
-            .map(|slot| slot.base.as_ref().map_or_else(|| head.take_number(), |base| base.number))
+            .map(|slot| {
+                let known = slot.base.as_ref().map(|base| base.number).or(slot.promised);
+                known.unwrap_or_else(|| head.take_number())
+            })
             .collect();
         let mut writes = Writes { batch, visible };
         for key in self.deletes.silent {

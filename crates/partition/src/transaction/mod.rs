@@ -14,8 +14,9 @@ mod step;
 mod unique;
 mod view;
 
-pub(crate) use draft::{Done, Draft, Sealed};
-pub(crate) use run::{Refusal, run};
+pub(crate) use draft::{Done, Draft, Sealed, Shown};
+pub(crate) use run::{Paused, Refusal, Running, run};
+pub(crate) use slot::{Image, Provisional, Slot};
 pub(crate) use step::{Ground, Step};
 pub(crate) use unique::claims as claims_of;
 pub(crate) use view::{Overlay, Pending, View};

@@ -35,7 +35,7 @@ pub(crate) fn run(ground: &Ground, view: &View, steps: &[Step]) -> Result<Draft,
     Ok(running.finish(results))
 }
 
-pub(super) struct Running<'a> {
+pub(crate) struct Running<'a> {
     pub(super) ground: &'a Ground,
     view: &'a View,
     pub(super) slots: Vec<Slot>,
@@ -52,8 +52,47 @@ pub(super) struct Running<'a> {
     pub(super) versions: Vec<VersionDraft>,
 }
 
+/// A running transaction between two steps, free of what it borrows.
+#[derive(Debug, Default)]
+pub(crate) struct Paused {
+    pub(crate) slots: Vec<Slot>,
+    by_id: HashMap<String, Option<usize>>,
+    uniques: HashMap<Bytes, Option<usize>>,
+    released: HashMap<Bytes, usize>,
+    before: LogicalRecord,
+    n_items: u64,
+    bytes: u64,
+    versions: Vec<VersionDraft>,
+}
+
 impl<'a> Running<'a> {
-    fn begin(ground: &'a Ground, view: &'a View) -> Result<Running<'a>> {
+    pub(crate) fn pause(self) -> Paused {
+        let Running { slots, by_id, uniques, released, before, n_items, bytes, versions, .. } =
+            self;
+        Paused { slots, by_id, uniques, released, before, n_items, bytes, versions }
+    }
+
+    pub(crate) fn resume(ground: &'a Ground, view: &'a View, paused: Paused) -> Running<'a> {
+        let Paused { slots, by_id, uniques, released, before, n_items, bytes, versions } = paused;
+        Running { ground, view, slots, by_id, uniques, released, before, n_items, bytes, versions }
+    }
+
+    /// The id of the live item with this number, if it belongs to the logical partition.
+    pub(crate) fn id_of(&mut self, number: u64) -> Result<String> {
+        let known = self.slots.iter().find(|slot| slot.number() == Some(number));
+        if let Some(slot) = known {
+            return slot.id().map(str::to_owned).ok_or(Error::ItemMissing);
+        }
+        let bytes = self.view.get(&self.ground.keys.item(number))?.ok_or(Error::ItemMissing)?;
+        let record = ItemRecord::decode(bytes)?;
+        let is_here = record.place_bytes() == self.ground.place.as_bytes();
+        if !is_here || !self.view.liveness.is_live(&record) {
+            return Err(Error::ItemMissing);
+        }
+        Ok(parse_stored(&record)?.id().to_owned())
+    }
+
+    pub(crate) fn begin(ground: &'a Ground, view: &'a View) -> Result<Running<'a>> {
         let before = match view.get(&ground.keys.logical(&ground.place))? {
             Some(bytes) => LogicalRecord::decode(&bytes)?,
             None => LogicalRecord::default(),
@@ -72,7 +111,8 @@ impl<'a> Running<'a> {
         })
     }
 
-    fn step(&mut self, step: &Step) -> Result<Done> {
+    /// Plays one step. One that fails leaves everything as it was.
+    pub(crate) fn step(&mut self, step: &Step) -> Result<Done> {
         match &step.action {
             Action::Create(new) => self.create(new),
             Action::Upsert(new) => self.upsert(step, new),
@@ -246,6 +286,13 @@ impl<'a> Running<'a> {
 
     /// Gives the slot a new image. Every check on the new version's surroundings is here.
     fn write(&mut self, slot: usize, new: &Arc<New>) -> Result<()> {
+        let old_bytes = self.slots[slot].text().len() as u64;
+        let new_bytes = new.weight.bytes as u64;
+        let limit = self.ground.settings.logical_bytes_max;
+        let is_over = self.bytes.saturating_sub(old_bytes) + new_bytes > limit;
+        if is_over && new_bytes > old_bytes {
+            return Err(Error::LogicalPartitionFull { limit_gib: limit >> 30 });
+        }
         self.claim(slot, new)?;
         let is_create = matches!(self.slots[slot].image, Image::Absent);
         self.keep_version(
@@ -253,13 +300,7 @@ impl<'a> Running<'a> {
             if is_create { VersionKind::Create } else { VersionKind::Replace },
             Some(new),
         );
-        let old_bytes = self.slots[slot].text().len() as u64;
-        let new_bytes = new.weight.bytes as u64;
         self.bytes = self.bytes.saturating_sub(old_bytes) + new_bytes;
-        let limit = self.ground.settings.logical_bytes_max;
-        if self.bytes > limit && new_bytes > old_bytes {
-            return Err(Error::LogicalPartitionFull { limit_gib: limit >> 30 });
-        }
         self.n_items += u64::from(is_create);
         if let Some(id) = self.slots[slot].id().map(str::to_owned) {
             self.by_id.insert(id, None);

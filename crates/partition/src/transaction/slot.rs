@@ -25,19 +25,29 @@ pub(crate) enum Image {
     Written(Arc<New>),
 }
 
+/// What a script is shown of an item that its own transaction wrote: the number that the item will have, and an
+/// etag that stands for the one the commit will give.
+#[derive(Debug, Clone)]
+pub(crate) struct Provisional {
+    pub(crate) number: u64,
+    pub(crate) etag: ETag,
+}
+
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) base: Option<Base>,
     pub(crate) image: Image,
+    /// Set by scripts only; nobody else sees an item before it is committed.
+    pub(crate) provisional: Option<Provisional>,
 }
 
 impl Slot {
     pub(crate) fn fresh() -> Slot {
-        Slot { base: None, image: Image::Absent }
+        Slot { base: None, image: Image::Absent, provisional: None }
     }
 
     pub(crate) fn stored(base: Base) -> Slot {
-        Slot { base: Some(base), image: Image::Stored }
+        Slot { base: Some(base), image: Image::Stored, provisional: None }
     }
 
     /// The stored record, if the item is still as stored.
@@ -76,12 +86,19 @@ impl Slot {
     }
 
     /// Says whether a condition header names the item as it is now. What this transaction wrote has no etag that
-    /// a client could know, so only `*` names it.
+    /// a client could know, so only `*` names it; a script knows the provisional one.
     pub(crate) fn is_named_by(&self, header: &str) -> bool {
-        match self.stored_record() {
-            Some(record) => record.etag().matches(header),
-            None => header.trim() == "*",
+        match (self.stored_record(), &self.provisional) {
+            (Some(record), _) => record.etag().matches(header),
+            (None, Some(provisional)) => provisional.etag.matches(header),
+            (None, None) => header.trim() == "*",
         }
+    }
+
+    /// The number that the item has or will have, if that is known.
+    pub(crate) fn number(&self) -> Option<u64> {
+        let base = self.base.as_ref().map(|base| base.number);
+        base.or(self.provisional.as_ref().map(|provisional| provisional.number))
     }
 
     pub(crate) fn etag(&self) -> Option<ETag> {

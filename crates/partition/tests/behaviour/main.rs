@@ -14,6 +14,7 @@ mod items;
 mod paging;
 mod patch;
 mod preconditions;
+mod scripts;
 mod ttl;
 mod unique_keys;
 mod versions;

@@ -61,8 +61,8 @@ pub(super) const ELEMENT: &str = "/[]";
 /// Appends a name, quoted where it is not plain, so that no name looks like another one or like `[]`.
 pub(super) fn push_name(text: &mut String, name: &str) {
     text.push('/');
-    let is_plain = !name.is_empty()
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_plain =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_plain {
         text.push_str(name);
         return;

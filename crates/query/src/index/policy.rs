@@ -11,12 +11,25 @@ use super::{IndexPath, PathStep};
 /// Limit: segments of a rule; items are not deeper.
 const STEPS_MAX: usize = model::json::DEPTH_MAX;
 
+/// What a policy that includes nothing prints.
+const NONE: &str = "none";
+
 /// The included and excluded paths of a container.
 #[derive(Clone, Debug, Default)]
 pub struct IndexPolicy {
     root: Node,
     is_none: bool,
+    /// The rules in a form that is equal for equal policies.
+    text: String,
 }
+
+impl PartialEq for IndexPolicy {
+    fn eq(&self, other: &IndexPolicy) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for IndexPolicy {}
 
 /// The rules for one path and those below it.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +45,12 @@ struct Node {
 impl IndexPolicy {
     /// Includes everything.
     pub fn all() -> IndexPolicy {
-        let root = Node { below: Some(true), ..Node::default() };
-        IndexPolicy { root, is_none: false }
+        IndexPolicy::from_rules(vec!["+/*".to_string()])
     }
 
     /// Includes nothing at all.
     pub fn none() -> IndexPolicy {
-        IndexPolicy { root: Node::default(), is_none: true }
+        IndexPolicy { root: Node::default(), is_none: true, text: NONE.to_string() }
     }
 
     /// Reads the indexing policy object of a container; rules that it cannot read are left out.
@@ -46,16 +58,45 @@ impl IndexPolicy {
         if policy.get("indexingMode").and_then(Value::as_str) == Some("none") {
             return IndexPolicy::none();
         }
-        let mut own = IndexPolicy::default();
-        let mut has_rules = false;
-        for (list, is_included) in [("includedPaths", true), ("excludedPaths", false)] {
+        let mut rules = Vec::new();
+        for (list, sign) in [("includedPaths", '+'), ("excludedPaths", '-')] {
             for entry in policy.get(list).and_then(Value::as_array).unwrap_or_default() {
-                if let Some(path) = entry.get("path").and_then(Value::as_str) {
-                    has_rules |= own.root.add(path, is_included).is_some();
+                if let Some(path) = entry.get("path").and_then(Value::as_str)
+                    && !path.contains('\0')
+                    && parse(path).is_some()
+                {
+                    rules.push(format!("{sign}{path}"));
                 }
             }
         }
-        if has_rules { own } else { IndexPolicy::all() }
+        if rules.is_empty() { IndexPolicy::all() } else { IndexPolicy::from_rules(rules) }
+    }
+
+    fn from_rules(mut rules: Vec<String>) -> IndexPolicy {
+        rules.sort();
+        rules.dedup();
+        let mut root = Node::default();
+        for rule in &rules {
+            match rule.split_at_checked(1) {
+                Some(("+", path)) => drop(root.add(path, true)),
+                Some((_, path)) => drop(root.add(path, false)),
+                None => {}
+            }
+        }
+        IndexPolicy { root, is_none: false, text: rules.join("\0") }
+    }
+
+    /// Returns the rules as one text, equal for equal policies.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads what [`IndexPolicy::text`] returned.
+    pub fn from_text(text: &str) -> IndexPolicy {
+        match text {
+            NONE => IndexPolicy::none(),
+            _ => IndexPolicy::from_rules(text.split('\0').map(str::to_string).collect()),
+        }
     }
 
     /// Returns whether no path is included.
@@ -217,6 +258,11 @@ mod tests {
     fn check(policy: &str, included: &[&str], excluded: &[&str]) {
         let policy = model::json::parse(policy.as_bytes()).unwrap();
         let policy = IndexPolicy::from_policy(&policy);
+        let policy = {
+            let again = IndexPolicy::from_text(policy.text());
+            assert_eq!(again, policy);
+            again
+        };
         for text in included {
             assert!(policy.includes(&path(text)), "{text} is included");
         }

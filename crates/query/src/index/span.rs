@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn lists_of_spans_behave_as_sets() {
-        let left = unite(vec![span(b"f", b"h"), span(b"a", b"c"), span(b"b", b"d"), span(b"z", b"x")]);
+        let left =
+            unite(vec![span(b"f", b"h"), span(b"a", b"c"), span(b"b", b"d"), span(b"z", b"x")]);
         assert_eq!(left, [span(b"a", b"d"), span(b"f", b"h")]);
         let right = [span(b"c", b"g"), span(b"gg", b"k")];
         let both = [span(b"c", b"d"), span(b"f", b"g"), span(b"gg", b"h")];

@@ -101,7 +101,8 @@ mod tests {
     fn terms(text: &str, policy: &str) -> Vec<(String, Vec<u8>)> {
         let policy = IndexPolicy::from_policy(&model::json::parse(policy.as_bytes()).unwrap());
         let mut terms = Vec::new();
-        each_term(text, &policy, |path, term| terms.push((path.to_string(), term.to_vec()))).unwrap();
+        each_term(text, &policy, |path, term| terms.push((path.to_string(), term.to_vec())))
+            .unwrap();
         terms
     }
 
@@ -133,7 +134,8 @@ mod tests {
         let policy = r#"{"includedPaths":[{"path":"/*"},{"path":"/a/b/[]/?"}],
             "excludedPaths":[{"path":"/a/*"}]}"#;
         let text = r#"{"id":"1","a":{"b":[1,[2]],"c":{"d":1}},"e":2,"_ts":5}"#;
-        let expected = [own("/id", "\"1\""), own("/a/b/[]", "1"), own("/a/b/[]", "[]"), own("/e", "2")];
+        let expected =
+            [own("/id", "\"1\""), own("/a/b/[]", "1"), own("/a/b/[]", "[]"), own("/e", "2")];
         assert_eq!(terms(text, policy), expected);
         assert!(terms(text, r#"{"indexingMode":"none"}"#).is_empty());
     }

@@ -12,7 +12,8 @@ use crate::bind::tree::{Base, ITEM_LEVEL, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, GroupSet, each_row, project};
+use crate::eval::{Flow, Frame, Group, GroupSet, each_row, project};
+use crate::plan::{Need, access, group_from_index};
 use crate::sort_key::{Place, SortOrder};
 use crate::source::ItemSource;
 use crate::value::{Datum, value_key};
@@ -105,15 +106,20 @@ fn all_rows(
             Ok(())
         })?,
         Some(grouping) => {
-            let mut groups = GroupSet::new(grouping);
-            each_base(query, source, metrics, run, &mut |frame| {
-                each_row(query, frame, run, &mut |row| {
-                    collected.grow(groups.add(row, run)?)?;
-                    Ok(Flow::Continue)
+            let groups: Vec<Group> = if let Some(group) = group_from_index(query, source)? {
+                vec![group]
+            } else {
+                let mut groups = GroupSet::new(grouping);
+                each_base(query, source, metrics, run, &mut |frame| {
+                    each_row(query, frame, run, &mut |row| {
+                        collected.grow(groups.add(row, run)?)?;
+                        Ok(Flow::Continue)
+                    })?;
+                    Ok(())
                 })?;
-                Ok(())
-            })?;
-            for group in groups.finish() {
+                groups.finish().collect()
+            };
+            for group in groups {
                 run.next_item();
                 let frame = Frame::EMPTY.with_group(grouping.level, &group);
                 collected.push(query, &frame, run)?;
@@ -143,7 +149,8 @@ pub(super) fn each_base(
     match &query.base {
         Base::Nothing => visit(&Frame::EMPTY),
         Base::Item => {
-            for item in source.scan(None) {
+            let access = access(query, source, Need::All)?;
+            for item in access.items(source, None) {
                 let item = item?;
                 metrics.read(item.bytes);
                 run.next_item();

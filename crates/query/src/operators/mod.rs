@@ -3,12 +3,14 @@
 //! | file | queries | holds at most |
 //! |---|---|---|
 //! | `stream` | filter, projection, JOIN, DISTINCT, TOP, OFFSET | a page, and the keys of DISTINCT |
-//! | `sort` | ORDER BY | a page, and the rows skipped by OFFSET |
+//! | `follow` | ORDER BY one key that an index has | a page |
+//! | `sort` | other ORDER BY | a page, and the rows skipped by OFFSET |
 //! | `collect` | GROUP BY, aggregates, DISTINCT with ORDER BY, whole queries in FROM | all rows |
 //! | `rank` | ORDER BY RANK | all rows |
 
 pub(crate) mod aggregate;
 mod collect;
+mod follow;
 mod page;
 mod rank;
 mod sort;
@@ -20,6 +22,7 @@ use crate::bind::tree::Query;
 use crate::context::Context;
 use crate::continuation::Position;
 use crate::error::{Error, Result};
+use crate::plan;
 use crate::resume::ResumeFilter;
 use crate::source::ItemSource;
 
@@ -43,6 +46,9 @@ pub(crate) fn run(
         return collect::page(query, context, source, request, position.as_ref());
     }
     if is_ordered {
+        if let (Some(order), Some(index)) = (plan::order_access(query, source)?, source.index()) {
+            return follow::page(query, context, resume, index, &order, request, position);
+        }
         return sort::page(query, context, resume, source, request, position);
     }
     stream::page(query, context, source, request, position.as_ref())

@@ -11,6 +11,7 @@ use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, eval, project};
+use crate::plan::{Need, access};
 use crate::resume::ResumeFilter;
 use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::ItemSource;
@@ -75,7 +76,8 @@ pub(super) fn page(
     if matches!(query.base, Base::Nothing) {
         visit(&Value::Null, 0)?;
     } else {
-        for item in source.scan(None) {
+        let access = access(query, source, Need::All)?;
+        for item in access.items(source, None) {
             let item = item?;
             builder.metrics.read(item.bytes);
             visit(&item.value, item.number)?;
@@ -95,16 +97,16 @@ pub(super) fn sort_keys(query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Resu
 }
 
 /// Where the page starts.
-struct Start {
-    after: Option<Place>,
+pub(super) struct Start {
+    pub(super) after: Option<Place>,
     /// Rows to skip because an earlier page returned them and their keys were too long to name.
-    skip: u64,
+    pub(super) skip: u64,
     /// Rows returned or skipped by OFFSET on earlier pages.
-    passed: u64,
+    pub(super) passed: u64,
 }
 
 impl Start {
-    fn new(order: &SortOrder, position: Option<Position>) -> Result<Start> {
+    pub(super) fn new(order: &SortOrder, position: Option<Position>) -> Result<Start> {
         match position {
             None => Ok(Start { after: None, skip: 0, passed: 0 }),
             Some(Position::Sorted { place, passed }) if place.keys.len() == order.n_keys() => {
@@ -115,7 +117,7 @@ impl Start {
         }
     }
 
-    fn admits(&self, order: &SortOrder, place: &Place) -> bool {
+    pub(super) fn admits(&self, order: &SortOrder, place: &Place) -> bool {
         self.after.as_ref().is_none_or(|after| order.compare(place, after).is_gt())
     }
 }

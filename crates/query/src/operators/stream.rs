@@ -12,6 +12,7 @@ use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, project};
+use crate::plan::{Need, access};
 use crate::source::ItemSource;
 use crate::value::{Datum, value_key};
 
@@ -81,7 +82,8 @@ impl Stream<'_> {
             Some((number, Some(_))) => number.checked_sub(1),
         };
         let mut last = self.start;
-        for item in source.scan(after) {
+        let access = access(self.query, source, Need::First)?;
+        for item in access.items(source, after) {
             let item = item?;
             // Late only counts after an item that earlier pages did not see, or no page would get ahead.
             if self.builder.is_full() || (last != self.start && self.builder.is_late()) {

@@ -1,3 +1,5 @@
+//! The parser: what is accepted, what is refused, and where the refusal points.
+
 use super::*;
 use crate::format;
 

@@ -1,7 +1,8 @@
-//! The query plan document: what an SDK must know to run a query over all ranges by itself.
+//! Plans: how this engine reaches items (`access`), and the query plan document: what an SDK must know to run a query over all ranges by itself.
 //!
 //! Wire: the shape is that of the service's gateway; `facts` are pinned by `cases/query/plan.case`.
 
+mod access;
 mod document;
 mod features;
 mod hybrid;
@@ -9,6 +10,10 @@ mod refusal;
 mod rewrite;
 mod target;
 
+pub use access::IndexUsage;
+pub(crate) use access::{
+    Need, OrderAccess, access, explain, group_from_index, order_access, usage,
+};
 pub use document::query_plan;
 pub use features::Features;
 pub use refusal::{Refusal, needs_gateway_refusal};

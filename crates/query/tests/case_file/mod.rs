@@ -40,9 +40,19 @@ pub struct Direct {
 
 #[derive(Debug, Clone)]
 pub enum Expected {
-    Rows { rows: Vec<Value>, unordered: bool },
-    Error { status: u16, sub_status: Option<u32>, code: Option<String>, text: String },
+    Rows {
+        rows: Vec<Value>,
+        unordered: bool,
+    },
+    Error {
+        status: u16,
+        sub_status: Option<u32>,
+        code: Option<String>,
+        text: String,
+    },
     Document(Value),
+    /// The text of the plan on an indexed source.
+    Plan(String),
 }
 
 impl Default for Expected {
@@ -156,6 +166,9 @@ fn expected(verdict: &str, tail: &[&str]) -> Expected {
             code: words.next().map(str::to_string),
             text: tail.join("\n"),
         };
+    }
+    if verdict == "plan" {
+        return Expected::Plan(tail.join("\n"));
     }
     if verdict == "document" {
         return Expected::Document(json(&tail.join("\n")));

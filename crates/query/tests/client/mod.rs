@@ -24,7 +24,7 @@ impl query::ItemSource for MemorySource {
 /// Runs a statement page by page.
 pub fn run_all(
     statement: &Statement,
-    source: &MemorySource,
+    source: &dyn query::ItemSource,
     items_max: usize,
 ) -> Result<Vec<Value>> {
     let mut rows = Vec::new();

@@ -226,8 +226,9 @@ export function install(native) {
       const slot = find(name);
       if (slot === undefined) throw refusal(400, `Cannot set new values: ${name}`);
       if (!slot.isWritable) throw refusal(403, `Not a writable property: ${name}`);
-      const json = stringify(value);
-      if (json !== undefined && json.length > native.bodyMax()) {
+      const most = native.bodyMax();
+      const json = typeof value === 'string' && value.length > most ? value : stringify(value);
+      if (json !== undefined && json.length > most) {
         throw refusal(413, 'The script response is too large.');
       }
       slot.json = json;

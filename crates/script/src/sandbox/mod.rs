@@ -66,10 +66,9 @@ impl Sandbox {
         // From here on there is nothing to import.
         runtime.set_loader(NoModules, NoModules);
         let it = Rc::clone(&bridge);
-        let track = move |ctx: Ctx<'_>, _, reason, is_handled| {
-            it.note_rejection(&ctx, reason, is_handled);
-        };
-        runtime.set_host_promise_rejection_tracker(Some(Box::new(track)));
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, _, reason, is_handled| it.note_rejection(&ctx, reason, is_handled),
+        )));
         let memory_bytes_max = limits.memory_bytes_max;
         Ok(Sandbox { api, compiled: None, context, runtime, bridge, memory_bytes_max })
     }
@@ -100,8 +99,8 @@ impl Sandbox {
             }
             Some(Persistent::save(&ctx, factory.ok()?))
         });
-        self.compiled = compiled
-            .map(|factory| Compiled { version: Arc::clone(&script.version), factory });
+        self.compiled =
+            compiled.map(|factory| Compiled { version: Arc::clone(&script.version), factory });
     }
 
     /// The function that gives the script's own function. Nothing of the script has run when this returns.
@@ -121,11 +120,6 @@ impl Sandbox {
     /// Gives the engine a little room when a script has used it all, so that its end can be told.
     pub(crate) fn make_room(&self) {
         self.runtime.set_memory_limit(self.memory_bytes_max + MEMORY_RESERVE);
-    }
-
-    /// Bytes that the engine holds.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0)
     }
 }
 

@@ -432,8 +432,11 @@ fn compared(op: BinaryOp, value: &Value) -> Option<(Vec<TermSpan>, bool)> {
     };
     let of_type = TermSpan::of_tags(low, high);
     // What is cut off could be on either side.
-    let (before, after) =
-        if is_exact { (bytes.to_vec(), successor(bytes)) } else { (successor(bytes), bytes.to_vec()) };
+    let (before, after) = if is_exact {
+        (bytes.to_vec(), successor(bytes))
+    } else {
+        (successor(bytes), bytes.to_vec())
+    };
     let spans = match op {
         BinaryOp::Equal => vec![TermSpan::point(&term)],
         BinaryOp::NotEqual if is_exact => {

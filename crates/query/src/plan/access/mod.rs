@@ -12,7 +12,7 @@ mod order;
 mod usage;
 
 pub(crate) use aggregate::group_from_index;
-pub(crate) use choose::{Access, Need, access};
+pub(crate) use choose::{Need, access};
 pub(crate) use explain::explain;
 pub(crate) use order::{OrderAccess, order_access};
 pub use usage::IndexUsage;

@@ -1,0 +1,254 @@
+//! A database whose items are spread over several containers.
+//!
+//! Invariant: during a transition the copy in the next container counts, if there is one.
+
+mod query;
+mod scheme;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use query::{Continuation, QueryPage, QueryRun};
+pub use scheme::{Scheme, Schemes};
+
+use crate::items::id_of;
+use crate::{
+    ContainerLink, Error, ItemStore, Key, PartitionResolver, Placement, ReadScope, Result,
+    Statement, Stored,
+};
+
+// Limit: an item that moves is found at its new place at the second look; more looks mean a fault.
+const LOOKS_MAX: usize = 4;
+
+/// Names one item: its id, its key, and its partition key of the service if that is not the key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    id: String,
+    key: Key,
+    partition: Option<Key>,
+}
+
+impl Address {
+    /// The item with this id and key.
+    pub fn new(id: impl Into<String>, key: impl Into<Key>) -> Address {
+        Address { id: id.into(), key: key.into(), partition: None }
+    }
+
+    /// Sets the partition key of the service, where it is not the key of the resolver.
+    #[must_use]
+    pub fn partition(mut self, partition: impl Into<Key>) -> Address {
+        self.partition = Some(partition.into());
+        self
+    }
+
+    fn service_partition(&self) -> &Key {
+        self.partition.as_ref().unwrap_or(&self.key)
+    }
+}
+
+/// Creates, reads, replaces, deletes and queries items through a resolver.
+#[derive(Clone, Debug)]
+pub struct PartitionedDatabase {
+    items: Arc<dyn ItemStore>,
+    scheme: Scheme,
+}
+
+impl PartitionedDatabase {
+    /// Opens a database with a scheme.
+    pub fn new(items: Arc<dyn ItemStore>, scheme: Scheme) -> PartitionedDatabase {
+        PartitionedDatabase { items, scheme }
+    }
+
+    /// Returns the resolver.
+    pub fn resolver(&self) -> &Arc<dyn PartitionResolver> {
+        &self.scheme.resolver
+    }
+
+    async fn prepare(&self) -> Result<()> {
+        match self.scheme.resolver.prepare() {
+            Some(work) => work.await,
+            None => Ok(()),
+        }
+    }
+
+    /// Creates an item and returns its etag. Status 409 if there is one with its key and id.
+    pub async fn create(&self, item: &Value) -> Result<String> {
+        self.prepare().await?;
+        let (key, partition) = self.scheme.keys_of(item)?;
+        let place = self.scheme.resolver.placement(&key)?;
+        if place.is_moving {
+            for link in &place.others {
+                if self.items.read(link, &partition, id_of(item)?).await?.is_some() {
+                    return Err(Error::service(409, "the item has not been moved yet"));
+                }
+            }
+        }
+        self.items.create(&place.owner, &partition, item).await
+    }
+
+    /// Creates or replaces an item and returns its etag.
+    pub async fn upsert(&self, item: &Value) -> Result<String> {
+        self.prepare().await?;
+        let (key, partition) = self.scheme.keys_of(item)?;
+        let place = self.scheme.resolver.placement(&key)?;
+        if !place.is_moving && !place.others.is_empty() {
+            for link in std::iter::once(&place.owner).chain(&place.others) {
+                if let Some(etag) = self.items.replace(link, &partition, item, None).await? {
+                    return Ok(etag);
+                }
+            }
+        }
+        self.items.upsert(&place.owner, &partition, item).await
+    }
+
+    /// Reads an item; `None` if there is none.
+    pub async fn read(&self, at: &Address) -> Result<Option<Stored>> {
+        self.prepare().await?;
+        let place = self.scheme.resolver.placement(&at.key)?;
+        let readable = self.scheme.resolver.containers_for_read(&ReadScope::Key(at.key.clone()))?;
+        let candidates = std::iter::once(&place.owner).chain(&place.others);
+        for link in candidates.filter(|it| readable.contains(it)) {
+            if let Some(found) = self.items.read(link, at.service_partition(), &at.id).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Replaces an item, only if its etag is still `if_match` where given, and returns its new etag.
+    ///
+    /// # Errors
+    /// Status 404 if there is none, 412 if it has changed; [`Error::KeyChanged`] if the body has another key.
+    pub async fn replace(
+        &self,
+        at: &Address,
+        item: &Value,
+        if_match: Option<&str>,
+    ) -> Result<String> {
+        self.prepare().await?;
+        self.check_key(at, item)?;
+        let place = self.scheme.resolver.placement(&at.key)?;
+        for _ in 0..LOOKS_MAX {
+            let partition = at.service_partition();
+            if let Some(etag) = self.items.replace(&place.owner, partition, item, if_match).await? {
+                return Ok(etag);
+            }
+            match self.replace_elsewhere(&place, at, item, if_match).await {
+                Ok(Some(etag)) => return Ok(etag),
+                Ok(None) => return Err(Error::service(404, "there is no such item")),
+                // Moved between our two looks: it is at the owner now.
+                Err(error) if error.is_service(409) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::Migrating)
+    }
+
+    async fn replace_elsewhere(
+        &self,
+        place: &Placement,
+        at: &Address,
+        item: &Value,
+        if_match: Option<&str>,
+    ) -> Result<Option<String>> {
+        let partition = at.service_partition();
+        for link in &place.others {
+            if !place.is_moving {
+                if let Some(etag) = self.items.replace(link, partition, item, if_match).await? {
+                    return Ok(Some(etag));
+                }
+            } else if let Some(found) = self.items.read(link, partition, &at.id).await? {
+                check_etag(&found, if_match)?;
+                return self.items.create(&place.owner, partition, item).await.map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn check_key(&self, at: &Address, item: &Value) -> Result<()> {
+        let found = self.scheme.resolver.key_of(item)?;
+        if found != at.key && found != Key::Null {
+            let (expected, found) = (at.key.to_string(), found.to_string());
+            return Err(Error::KeyChanged { expected, found });
+        }
+        if id_of(item)? == at.id { Ok(()) } else { Err(Error::ItemInvalid) }
+    }
+
+    /// Deletes an item, only if its etag is still `if_match` where given. Returns whether there was one.
+    pub async fn delete(&self, at: &Address, if_match: Option<&str>) -> Result<bool> {
+        self.prepare().await?;
+        let place = self.scheme.resolver.placement(&at.key)?;
+        if place.is_moving {
+            return self.delete_moving(&place, at, if_match).await;
+        }
+        for link in std::iter::once(&place.owner).chain(&place.others) {
+            if self.items.delete(link, at.service_partition(), &at.id, if_match).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Deletes the old copy first: as long as it exists, it could be copied again.
+    async fn delete_moving(
+        &self,
+        place: &Placement,
+        at: &Address,
+        if_match: Option<&str>,
+    ) -> Result<bool> {
+        let partition = at.service_partition();
+        let new = self.items.read(&place.owner, partition, &at.id).await?;
+        if let Some(new) = &new {
+            check_etag(new, if_match)?;
+        }
+        let mut is_found = new.is_some();
+        for link in &place.others {
+            // The etag counts for the old copy only while there is no new one.
+            let guard = if new.is_none() { if_match } else { None };
+            is_found |= self.items.delete(link, partition, &at.id, guard).await?;
+        }
+        is_found |= self.items.delete(&place.owner, partition, &at.id, None).await?;
+        Ok(is_found)
+    }
+
+    /// Begins a query over the containers of a scope.
+    ///
+    /// Containers are read one after the other unless [`QueryRun::parallelism`] says otherwise. Rows of
+    /// different containers are not merged: `ORDER BY` and aggregates hold within one container. During a
+    /// transition an item that is in two containers is shown once, provided that the rows carry its id and
+    /// what its key is made of.
+    pub async fn query(&self, statement: Statement, scope: &ReadScope) -> Result<QueryRun> {
+        self.prepare().await?;
+        let links = self.scheme.resolver.containers_for_read(scope)?;
+        Ok(QueryRun::new(self.clone(), statement, scope, links))
+    }
+
+    /// Goes on with a query where a continuation says.
+    pub async fn resume(
+        &self,
+        statement: Statement,
+        scope: &ReadScope,
+        continuation: &Continuation,
+    ) -> Result<QueryRun> {
+        self.prepare().await?;
+        QueryRun::resume(self.clone(), statement, scope, continuation)
+    }
+
+    /// Returns whether an item is in a container.
+    async fn holds(&self, link: &ContainerLink, row: &Value) -> Result<bool> {
+        let (Ok((_, partition)), Ok(id)) = (self.scheme.keys_of(row), id_of(row)) else {
+            return Ok(false);
+        };
+        Ok(self.items.read(link, &partition, id).await?.is_some())
+    }
+}
+
+fn check_etag(found: &Stored, if_match: Option<&str>) -> Result<()> {
+    match if_match {
+        Some(etag) if etag != "*" && etag != found.etag => {
+            Err(Error::service(412, "the item has changed"))
+        }
+        _ => Ok(()),
+    }
+}

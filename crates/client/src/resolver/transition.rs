@@ -1,0 +1,139 @@
+//! The transition resolver: two schemes at once, while items move from the current to the next.
+//!
+//! Invariant: the copy that counts is the one in the next container if there is one, else the one in the
+//! current container. Writes go to next; a delete removes the current copy first, then the next one, so that
+//! nobody can copy it again in between.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{PartitionResolver, Placement, ReadScope, RowRule};
+use crate::link::push_unique;
+use crate::{BoxFuture, ContainerLink, Error, Key, ResolverState, Result};
+
+/// Which containers are read during a transition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ReadMode {
+    /// Only those of the current scheme: items created since the start are not seen.
+    ReadCurrent,
+    /// Only those of the next scheme: items not yet moved are not seen.
+    ReadNext,
+    /// All of both, next first when they hold the same item.
+    #[default]
+    ReadBoth,
+    /// None: reads fail with an error that can be retried.
+    None,
+}
+
+/// Reads as its mode says, and creates in the next scheme.
+#[derive(Clone, Debug)]
+pub struct TransitionPartitionResolver {
+    current: Arc<dyn PartitionResolver>,
+    next: Arc<dyn PartitionResolver>,
+    mode: ReadMode,
+}
+
+impl TransitionPartitionResolver {
+    /// Makes a resolver for the time of a move.
+    pub fn new(
+        current: Arc<dyn PartitionResolver>,
+        next: Arc<dyn PartitionResolver>,
+        mode: ReadMode,
+    ) -> TransitionPartitionResolver {
+        TransitionPartitionResolver { current, next, mode }
+    }
+
+    /// Returns the mode.
+    pub fn mode(&self) -> ReadMode {
+        self.mode
+    }
+
+    /// Returns the scheme that items move away from.
+    pub fn current(&self) -> &Arc<dyn PartitionResolver> {
+        &self.current
+    }
+
+    /// Returns the scheme that items move to.
+    pub fn next(&self) -> &Arc<dyn PartitionResolver> {
+        &self.next
+    }
+}
+
+impl PartitionResolver for TransitionPartitionResolver {
+    fn key_of(&self, item: &Value) -> Result<Key> {
+        self.next.key_of(item)
+    }
+
+    fn container_for_create(&self, key: &Key) -> Result<ContainerLink> {
+        self.next.container_for_create(key)
+    }
+
+    fn containers_for_read(&self, scope: &ReadScope) -> Result<Vec<ContainerLink>> {
+        match self.mode {
+            ReadMode::ReadCurrent => self.current.containers_for_read(scope),
+            ReadMode::ReadNext => self.next.containers_for_read(scope),
+            ReadMode::ReadBoth => {
+                let mut links = self.current.containers_for_read(scope)?;
+                for link in &self.next.containers_for_read(scope)? {
+                    push_unique(&mut links, link);
+                }
+                Ok(links)
+            }
+            ReadMode::None => Err(Error::Migrating),
+        }
+    }
+
+    fn placement(&self, key: &Key) -> Result<Placement> {
+        let mut placement = self.next.placement(key)?;
+        let current = match self.current.placement(key) {
+            Ok(it) => std::iter::once(it.owner).chain(it.others).collect(),
+            // The current scheme does not know the key, so it holds no such item.
+            Err(Error::NoContainer { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        for link in current.iter().filter(|it| **it != placement.owner) {
+            push_unique(&mut placement.others, link);
+            placement.is_moving = true;
+        }
+        Ok(placement)
+    }
+
+    fn row_rule(&self, container: &ContainerLink, key: &Key) -> Result<RowRule> {
+        let owner = self.next.placement(key)?;
+        if owner.owner == *container || (!owner.is_moving && owner.others.contains(container)) {
+            return Ok(RowRule::Keep);
+        }
+        Ok(match self.mode {
+            // The current scheme is shown as it is; what was copied into its containers is not part of it.
+            ReadMode::ReadCurrent => {
+                let read = self.current.containers_for_read(&ReadScope::Key(key.clone()))?;
+                if read.contains(container) { RowRule::Keep } else { RowRule::Drop }
+            }
+            ReadMode::ReadNext | ReadMode::None => RowRule::Drop,
+            ReadMode::ReadBoth => RowRule::KeepUnlessIn(owner.owner),
+        })
+    }
+
+    fn prepare(&self) -> Option<BoxFuture<'_, Result<()>>> {
+        match (self.current.prepare(), self.next.prepare()) {
+            (None, None) => None,
+            (current, next) => Some(Box::pin(async move {
+                for work in [current, next].into_iter().flatten() {
+                    work.await?;
+                }
+                Ok(())
+            })),
+        }
+    }
+
+    fn state(&self) -> ResolverState {
+        ResolverState::Transition {
+            current: Box::new(self.current.state()),
+            next: Box::new(self.next.state()),
+            mode: self.mode,
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The doors for scripts: run a procedure, carry out a write with its triggers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{Charge, ItemBody, Lsn};
+use parking_lot::Mutex;
+use query::PrepareOptions;
+use script::{Answer, Invocation, Operation, Role, Runtime, Script};
+
+use super::host::TransactionHost;
+use super::transaction::{Transaction, with_final_etags};
+use crate::partition::Partition;
+use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
+
+/// What a script may know of its container and a partition does not.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Wire: `dbs/<name>/colls/<name>`.
+    pub alt_link: String,
+    /// How queries of the script are prepared.
+    pub prepare: PrepareOptions,
+    /// Wire: `x-ms-resource-quota` and `x-ms-resource-usage`.
+    pub quota: String,
+    pub usage: String,
+}
+
+/// A stored procedure to run.
+#[derive(Debug, Clone)]
+pub struct Procedure {
+    pub script: Script,
+    /// A JSON array.
+    pub arguments: Option<String>,
+    pub wants_log: bool,
+}
+
+/// A procedure that ran and whose effects, if any, are durable.
+#[derive(Debug)]
+pub struct Executed {
+    /// JSON text; `None` when it set none.
+    pub body: Option<String>,
+    pub log: Option<String>,
+    pub charge: Charge,
+    pub lsn: Lsn,
+}
+
+/// Scripts that failed; nothing of their work remains but the price.
+#[derive(Debug)]
+pub struct ExecutionFailed {
+    pub error: Error,
+    pub log: Option<String>,
+    pub charge: Charge,
+}
+
+/// A write that triggers surround.
+#[derive(Debug, Clone)]
+pub struct TriggeredCall {
+    pub operation: Operation,
+    /// The item to replace or delete.
+    pub id: Option<String>,
+    /// The item as the client sent it; none for a delete.
+    pub body: Option<Bytes>,
+    pub if_match: Option<String>,
+    pub if_none_match: Option<String>,
+    pub pre: Vec<Script>,
+    pub post: Vec<Script>,
+}
+
+/// A triggered write that took effect.
+#[derive(Debug)]
+pub struct Triggered {
+    pub outcome: ItemOutcome,
+    pub lsn: Lsn,
+}
+
+impl Partition {
+    /// Runs a stored procedure as one transaction on one logical partition.
+    ///
+    /// `turn` is dropped when the commit is on its way: whoever waits for it sees the effects, or fails with them.
+    pub async fn run_procedure(
+        &self,
+        runtime: &Runtime,
+        at: &Logical,
+        surroundings: &Surroundings,
+        procedure: Procedure,
+        turn: impl Send,
+    ) -> Result<Executed, ExecutionFailed> {
+        let mut run = Run::begin(self, runtime, at, surroundings).await?;
+        let Procedure { script, arguments, wants_log } = procedure;
+        let answer = match run.invoke(script, Role::Procedure { arguments }, wants_log).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(run.fail(error).await),
+        };
+        let submitted = run.submit()?;
+        drop(turn);
+        let (charge, log) = (submitted.charge, answer.log);
+        let settled = submitted.settle().await;
+        let settled =
+            settled.map_err(|error| ExecutionFailed { error, log: log.clone(), charge })?;
+        let body = match (answer.body, &settled.etag) {
+            (Some(body), Some(etag)) => Some(with_final_etags(&body, etag)),
+            (body, _) => body,
+        };
+        Ok(Executed { body, log, charge, lsn: settled.lsn })
+    }
+
+    /// Carries out a write, its pre-triggers before and its post-triggers behind it, as one transaction.
+    pub async fn apply_with_triggers(
+        &self,
+        runtime: &Runtime,
+        at: &Logical,
+        surroundings: &Surroundings,
+        call: TriggeredCall,
+        turn: impl Send,
+    ) -> Result<Triggered, ExecutionFailed> {
+        let mut run = Run::begin(self, runtime, at, surroundings).await?;
+        let changed = match run.play_triggers(call).await {
+            Ok(changed) => changed,
+            Err(error) => return Err(run.fail(error).await),
+        };
+        let submitted = run.submit()?;
+        drop(turn);
+        let charge = submitted.charge;
+        let fail = |error| ExecutionFailed { error, log: None, charge };
+        let settled = submitted.settle().await.map_err(fail)?;
+        let missing = Error::Corrupt("a triggered write answered nothing");
+        let mut outcome = settled.main.ok_or(missing).map_err(fail)?;
+        outcome.charge = charge;
+        if let (Some(body), Some(etag)) = (changed, &settled.etag) {
+            outcome.body = Some(with_final_etags(&body, etag).into());
+        }
+        Ok(Triggered { outcome, lsn: settled.lsn })
+    }
+}
+
+/// Scripts at work on one transaction.
+struct Run<'a> {
+    partition: &'a Partition,
+    runtime: &'a Runtime,
+    host: Arc<Mutex<TransactionHost>>,
+    log: Option<String>,
+    relies_on: Lsn,
+}
+
+impl<'a> Run<'a> {
+    async fn begin(
+        partition: &'a Partition,
+        runtime: &'a Runtime,
+        at: &Logical,
+        surroundings: &Surroundings,
+    ) -> Result<Run<'a>, ExecutionFailed> {
+        partition.mend().await?;
+        let transaction = Transaction::begin(partition, at)?;
+        let relies_on = transaction.relies_on;
+        let host = Arc::new(Mutex::new(TransactionHost::new(transaction, surroundings)));
+        Ok(Run { partition, runtime, host, log: None, relies_on })
+    }
+
+    async fn invoke(&mut self, script: Script, role: Role, wants_log: bool) -> Result<Answer> {
+        let invocation = Invocation { script, role, wants_log };
+        let host = Arc::clone(&self.host);
+        self.runtime.invoke(host, invocation).await.map_err(|failed| {
+            self.log = failed.log;
+            Error::Script(failed.error)
+        })
+    }
+
+    /// Returns the answer that a post-trigger set, if one did.
+    async fn play_triggers(&mut self, call: TriggeredCall) -> Result<Option<String>> {
+        let TriggeredCall { operation, id, body, if_match, if_none_match, pre, post } = call;
+        let mut request = body.map(|body| to_text(&body)).transpose()?;
+        for script in pre {
+            let role = Role::PreTrigger { operation, request };
+            request = self.invoke(script, role, false).await?.body;
+        }
+        let op = item_op(operation, id, request.as_deref())?;
+        let call = ItemCall { op, if_match, if_none_match };
+        let outcome = self.host.lock().transaction()?.apply_main(call)?;
+        let shown = outcome.body.as_deref().map(to_text).transpose()?;
+        let mut response = shown.clone();
+        for script in post {
+            let role = Role::PostTrigger { operation, request: request.clone(), response };
+            response = self.invoke(script, role, false).await?.body;
+        }
+        Ok(response.filter(|response| Some(response) != shown.as_ref()))
+    }
+
+    /// Ends the scripts' hold on the transaction and puts its commit on the way.
+    fn submit(&mut self) -> Result<super::transaction::Submitted, ExecutionFailed> {
+        let transaction = self.host.lock().take()?;
+        let charge = transaction.charge;
+        let log = self.log.clone();
+        transaction.submit().map_err(|error| ExecutionFailed { error, log, charge })
+    }
+
+    /// Ends the transaction without effect. Like every failure, it is told when what it relies on is durable.
+    async fn fail(self, error: Error) -> ExecutionFailed {
+        // A run that was given up may still hold the host; then its transaction ends with it.
+        let taken = self.host.try_lock().and_then(|mut host| host.take().ok());
+        let charge = taken.map_or(Charge::ZERO, |transaction| transaction.charge);
+        let charge = charge.max(crate::charge::nothing());
+        let error = self.partition.settle_read(self.relies_on).await.err().unwrap_or(error);
+        ExecutionFailed { error, log: self.log, charge }
+    }
+}
+
+impl From<Error> for ExecutionFailed {
+    fn from(error: Error) -> ExecutionFailed {
+        ExecutionFailed { charge: error.charge(), error, log: None }
+    }
+}
+
+fn to_text(bytes: &[u8]) -> Result<String> {
+    // What is no text is no item either; its own check says so in the client's words.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(ItemBody::parse(bytes)
+            .err()
+            .map_or(Error::Corrupt("a stored item is not text"), Error::Item)),
+    }
+}
+
+fn item_op(operation: Operation, id: Option<String>, body: Option<&str>) -> Result<ItemOp> {
+    let parsed = || ItemBody::parse(body.unwrap_or_default().as_bytes());
+    let id = id.unwrap_or_default();
+    Ok(match operation {
+        Operation::Create => ItemOp::Create(parsed()?),
+        Operation::Upsert => ItemOp::Upsert(parsed()?),
+        Operation::Replace => ItemOp::Replace { id, body: parsed()? },
+        Operation::Delete => ItemOp::Delete { id },
+    })
+}

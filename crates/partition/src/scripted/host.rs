@@ -1,0 +1,161 @@
+//! A transaction behind the seam of the script engine.
+
+use bytes::Bytes;
+use model::{Failure as _, ItemBody, Value};
+use query::{PrepareOptions, Statement};
+use script::{FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage, Usage};
+
+use super::execute::Surroundings;
+use super::transaction::{Transaction, is_not_modified};
+use crate::{Error, ItemCall, ItemOp, Result};
+
+#[derive(Debug)]
+pub(super) struct TransactionHost {
+    /// Taken when the run is over.
+    transaction: Option<Transaction>,
+    self_link: String,
+    alt_link: String,
+    prepare: PrepareOptions,
+    usage: Usage,
+}
+
+impl TransactionHost {
+    pub(super) fn new(transaction: Transaction, surroundings: &Surroundings) -> TransactionHost {
+        let statistics = transaction.partition.statistics();
+        let settings = &transaction.ground.settings;
+        let usage = Usage {
+            current_mb: megabytes(statistics.bytes),
+            max_mb: megabytes(settings.logical_bytes_max),
+            current_text: surroundings.usage.clone(),
+            max_text: surroundings.quota.clone(),
+        };
+        TransactionHost {
+            self_link: settings.container_link.clone(),
+            alt_link: surroundings.alt_link.clone(),
+            prepare: surroundings.prepare.clone(),
+            usage,
+            transaction: Some(transaction),
+        }
+    }
+
+    /// Ends the use of the transaction: a run that was given up finds nothing here any more.
+    pub(super) fn take(&mut self) -> Result<Transaction> {
+        self.transaction.take().ok_or(Error::Corrupt("a script's transaction ended twice"))
+    }
+
+    pub(super) fn transaction(&mut self) -> Result<&mut Transaction> {
+        self.transaction.as_mut().ok_or(Error::Corrupt("a script's transaction has ended"))
+    }
+
+    fn apply(&mut self, op: ItemOp, if_match: Option<&str>) -> HostResult<Option<Bytes>> {
+        let call = ItemCall { if_match: if_match.map(str::to_owned), ..ItemCall::new(op) };
+        let applied = self.transaction().and_then(|transaction| transaction.apply(call));
+        Ok(applied.map_err(|error| refused(&error))?.body)
+    }
+
+    fn write(&mut self, op: ItemOp, if_match: Option<&str>) -> HostResult<Bytes> {
+        Ok(self.apply(op, if_match)?.unwrap_or_default())
+    }
+
+    fn id(&mut self, item: ItemRef<'_>) -> HostResult<String> {
+        match item {
+            ItemRef::Id(id) => Ok(id.to_owned()),
+            ItemRef::Rid(rid) => {
+                let id = self.transaction().and_then(|transaction| transaction.id_of_rid(rid));
+                id.map_err(|error| refused(&error))
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a size in megabytes need not be exact")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// What a script may handle, and what ends it: a broken store, a lost race.
+fn refused(error: &Error) -> HostError {
+    let is_fatal = matches!(error, Error::Raced | Error::Fenced | Error::Forgotten);
+    let failure = HostError::from_failure(error);
+    HostError { is_fatal: is_fatal || failure.is_fatal, ..failure }
+}
+
+fn parsed(body: &[u8]) -> HostResult<ItemBody> {
+    ItemBody::parse(body).map_err(|error| HostError::new(error.status(), error.to_string()))
+}
+
+impl Host for TransactionHost {
+    fn self_link(&self) -> &str {
+        &self.self_link
+    }
+
+    fn alt_link(&self) -> &str {
+        &self.alt_link
+    }
+
+    fn has_room(&self) -> bool {
+        self.transaction.as_ref().is_some_and(Transaction::has_room)
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage.clone()
+    }
+
+    fn read(
+        &mut self,
+        item: ItemRef<'_>,
+        if_none_match: Option<&str>,
+    ) -> HostResult<Option<Bytes>> {
+        let id = self.id(item)?;
+        let if_none_match = if_none_match.map(str::to_owned);
+        let call = ItemCall { if_none_match, ..ItemCall::new(ItemOp::Read { id }) };
+        let outcome = self.transaction().and_then(|transaction| transaction.apply(call));
+        let outcome = outcome.map_err(|error| refused(&error))?;
+        Ok(if is_not_modified(&outcome) { None } else { outcome.body })
+    }
+
+    fn create(&mut self, body: &[u8]) -> HostResult<Bytes> {
+        self.write(ItemOp::Create(parsed(body)?), None)
+    }
+
+    fn upsert(&mut self, body: &[u8], if_match: Option<&str>) -> HostResult<Bytes> {
+        self.write(ItemOp::Upsert(parsed(body)?), if_match)
+    }
+
+    fn replace(
+        &mut self,
+        item: ItemRef<'_>,
+        body: &[u8],
+        if_match: Option<&str>,
+    ) -> HostResult<Bytes> {
+        let (id, body) = (self.id(item)?, parsed(body)?);
+        self.write(ItemOp::Replace { id, body }, if_match)
+    }
+
+    fn delete(&mut self, item: ItemRef<'_>, if_match: Option<&str>) -> HostResult<()> {
+        let id = self.id(item)?;
+        self.apply(ItemOp::Delete { id }, if_match).map(drop)
+    }
+
+    fn page(&mut self, after: Option<u64>, items_max: Option<usize>) -> HostResult<FeedPage> {
+        let page = self.transaction().and_then(|transaction| transaction.page(after, items_max));
+        page.map_err(|error| refused(&error))
+    }
+
+    fn query(
+        &mut self,
+        text: &str,
+        parameters: &[(String, Value)],
+        page: PageRequest<'_>,
+    ) -> HostResult<QueryPage> {
+        let prepare = self.prepare.clone();
+        let run = || -> Result<query::Page> {
+            let statement = Statement::prepare(text, parameters, &prepare)?;
+            let PageRequest { items_max, continuation, deadline } = page;
+            self.transaction()?.query(&statement, items_max, continuation, deadline)
+        };
+        let page = { run }().map_err(|error| refused(&error))?;
+        let rows = page.rows.iter().map(|row| Bytes::from(row.to_text())).collect();
+        Ok(QueryPage { rows, continuation: page.continuation })
+    }
+}

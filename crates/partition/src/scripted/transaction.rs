@@ -1,0 +1,254 @@
+//! A transaction one call at a time, with answers before its commit.
+//!
+//! What it shows of its own writes is provisional in one thing: the etag, which comes from the commit. The number of
+//! a new item, and so its rid and self link, is promised at once and kept.
+
+use model::{Charge, ETag, Lsn, Rid, RidKind, Status};
+
+use crate::charge;
+use crate::partition::Partition;
+use crate::reader::render;
+use crate::transaction::{
+    Done, Ground, Image, Paused, Provisional, Running, Sealed, Shown, Slot, View,
+};
+use crate::writer::Sent;
+use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
+
+// Limit: writes of one run, and the bytes of item text they bring. A commit is one store batch, with room for the
+// versions that it overwrites.
+const WRITES_MAX: usize = 10_000;
+const WRITTEN_BYTES_MAX: usize = 12 << 20;
+
+/// Provisional etags carry an LSN that no partition ever reaches.
+const PROVISIONAL_LSN: u64 = 0xFFFF_FFFF_0000_0000;
+/// How such an etag reads between its first and its last group.
+const PROVISIONAL_MARK: &str = "-ffff-ffff-0000-";
+
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    pub(super) partition: Partition,
+    pub(super) ground: Ground,
+    pub(super) view: View,
+    pub(super) paused: Paused,
+    pub(super) relies_on: Lsn,
+    pub(super) ts: u32,
+    n_writes: usize,
+    written_bytes: usize,
+    pub(super) charge: Charge,
+    /// The answer to the request that triggers surround.
+    main: Option<Done>,
+}
+
+impl Transaction {
+    pub(crate) fn begin(partition: &Partition, at: &Logical) -> Result<Transaction> {
+        let ground = Ground::new(partition.settings(), partition.keys(), at);
+        let (view, relies_on) = partition.script_view(&ground.place);
+        let paused = Running::begin(&ground, &view)?.pause();
+        Ok(Transaction {
+            ts: partition.inner().now(),
+            partition: partition.clone(),
+            ground,
+            view,
+            paused,
+            relies_on,
+            n_writes: 0,
+            written_bytes: 0,
+            charge: Charge::ZERO,
+            main: None,
+        })
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.n_writes < WRITES_MAX && self.written_bytes < WRITTEN_BYTES_MAX
+    }
+
+    /// Carries out one call and shows its answer as it would be if the transaction were committed now.
+    pub(crate) fn apply(&mut self, call: ItemCall) -> Result<ItemOutcome> {
+        let done = self.step(call)?;
+        Ok(self.show(&done))
+    }
+
+    /// The same for the request itself; its final answer comes with the commit.
+    pub(crate) fn apply_main(&mut self, call: ItemCall) -> Result<ItemOutcome> {
+        let done = self.step(call)?;
+        let outcome = self.show(&done);
+        self.main = Some(done);
+        Ok(outcome)
+    }
+
+    fn step(&mut self, call: ItemCall) -> Result<Done> {
+        let is_write = !matches!(call.op, ItemOp::Read { .. });
+        let step = self.ground.step(call, &self.partition.inner().env)?;
+        let paused = std::mem::take(&mut self.paused);
+        let mut running = Running::resume(&self.ground, &self.view, paused);
+        let done = running.step(&step);
+        self.paused = running.pause();
+        match &done {
+            Ok(done) => self.charge += done.charge,
+            Err(error) => self.charge += error.charge(),
+        }
+        let done = done?;
+        if is_write {
+            self.n_writes += 1;
+            self.promise(&done)?;
+        }
+        Ok(done)
+    }
+
+    /// Gives what was just written its number and an etag that no other version has.
+    fn promise(&mut self, done: &Done) -> Result<()> {
+        let Shown::Written { slot, new } = &done.shown else { return Ok(()) };
+        self.written_bytes += new.weight.bytes;
+        let number = match self.paused.slots[*slot].number() {
+            Some(number) => number,
+            None => self.partition.promise_number(&self.view)?,
+        };
+        let lsn = Lsn(PROVISIONAL_LSN | self.n_writes as u64);
+        let etag = ETag::from_lsn(lsn, u64::from(self.ts));
+        self.paused.slots[*slot].provisional = Some(Provisional { number, etag });
+        Ok(())
+    }
+
+    fn show(&self, done: &Done) -> ItemOutcome {
+        let (status, charge) = (done.status, done.charge);
+        let plain = |etag, item_lsn| ItemOutcome { status, body: None, etag, item_lsn, charge };
+        match &done.shown {
+            Shown::Nothing => plain(None, None),
+            Shown::Unchanged { etag, lsn } => plain(Some(etag.clone()), Some(*lsn)),
+            Shown::Stored { number, record } => {
+                let etag = record.etag();
+                let settings = &self.ground.settings;
+                let body = render(settings, *number, record.text(), &etag, record.ts, None);
+                ItemOutcome { body: Some(body), ..plain(Some(etag), Some(record.moment.lsn)) }
+            }
+            Shown::Written { slot, .. } => {
+                let slot = &self.paused.slots[*slot];
+                let etag = slot.provisional.as_ref().map(|provisional| provisional.etag.clone());
+                ItemOutcome { body: self.render_own(slot), ..plain(etag, None) }
+            }
+        }
+    }
+
+    /// The item that this transaction wrote into a slot, as a reader would get it.
+    pub(super) fn render_own(&self, slot: &Slot) -> Option<bytes::Bytes> {
+        let (Image::Written(new), Some(provisional)) = (&slot.image, &slot.provisional) else {
+            return None;
+        };
+        let (settings, text) = (&self.ground.settings, new.record.text());
+        Some(render(settings, provisional.number, text, &provisional.etag, self.ts, None))
+    }
+
+    /// The id of the item that a rid names.
+    pub(crate) fn id_of_rid(&mut self, rid: &str) -> Result<String> {
+        let container = self.ground.settings.container;
+        let rid = Rid::parse(rid)
+            .filter(|rid| rid.kind() == RidKind::Item && rid.container_rid() == Some(container));
+        let number = rid.and_then(|rid| rid.ordinal()).ok_or(Error::ItemMissing)?;
+        let paused = std::mem::take(&mut self.paused);
+        let mut running = Running::resume(&self.ground, &self.view, paused);
+        let id = running.id_of(number);
+        self.paused = running.pause();
+        id
+    }
+
+    /// Puts the commit on its way. Everything after this only waits.
+    pub(crate) fn submit(self) -> Result<Submitted> {
+        let Transaction { partition, ground, view, paused, relies_on, charge, main, .. } = self;
+        let charge = charge.max(charge::nothing());
+        let results = main.into_iter().collect();
+        if self.n_writes == 0 {
+            return Ok(Submitted { partition, ground, charge, results, relies_on, sent: None });
+        }
+        let draft = Running::resume(&ground, &view, paused).finish(results);
+        let (sent, sealed, results) = partition.submit_script(&ground, &view, draft)?;
+        let sent = Some((sent, sealed));
+        Ok(Submitted { partition, ground, charge, results, relies_on, sent })
+    }
+}
+
+/// A commit on its way.
+#[derive(Debug)]
+pub(crate) struct Submitted {
+    partition: Partition,
+    ground: Ground,
+    pub(crate) charge: Charge,
+    results: Vec<Done>,
+    relies_on: Lsn,
+    sent: Option<(Sent, Sealed)>,
+}
+
+/// A transaction that took effect, or only read.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) lsn: Lsn,
+    /// The etag of everything that was written.
+    pub(crate) etag: Option<ETag>,
+    pub(crate) main: Option<ItemOutcome>,
+}
+
+impl Submitted {
+    pub(crate) async fn settle(self) -> Result<Settled> {
+        let mut results = self.results.into_iter();
+        let Some((sent, sealed)) = self.sent else {
+            self.partition.settle_read(self.relies_on).await?;
+            let main = results.next().map(|done| done.into_outcome(&self.ground, None));
+            return Ok(Settled { lsn: self.partition.lsn(), etag: None, main });
+        };
+        self.partition.settle_script(sent).await?;
+        let main = results.next().map(|done| done.into_outcome(&self.ground, Some(&sealed)));
+        let etag = ETag::from_lsn(sealed.lsn, u64::from(sealed.ts));
+        Ok(Settled { lsn: sealed.lsn, etag: Some(etag), main })
+    }
+}
+
+/// Puts the etag of the commit in the place of the provisional ones that an answer shows.
+pub(crate) fn with_final_etags(text: &str, etag: &ETag) -> String {
+    const FRONT: usize = 8;
+    const BACK: usize = 12;
+    let is_hex = |part: Option<&str>| {
+        part.is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    let etag = etag.as_str().trim_matches('"');
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(PROVISIONAL_MARK) {
+        let end = at + PROVISIONAL_MARK.len();
+        let front = at.checked_sub(FRONT).and_then(|start| rest.get(start..at));
+        if is_hex(front) && is_hex(rest.get(end..end + BACK)) {
+            result.push_str(&rest[..at - FRONT]);
+            result.push_str(etag);
+            rest = &rest[end + BACK..];
+        } else {
+            result.push_str(&rest[..end]);
+            rest = &rest[end..];
+        }
+    }
+    result.push_str(rest);
+    result
+}
+
+/// A status that a call of a script can end with and that is no answer to it.
+pub(crate) fn is_not_modified(outcome: &ItemOutcome) -> bool {
+    outcome.status == Status::NOT_MODIFIED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn provisional_etags_give_way_to_the_final_one_and_nothing_else_does() {
+        let provisional = ETag::from_lsn(Lsn(PROVISIONAL_LSN | 3), 0x6500_0000);
+        let done = ETag::from_lsn(Lsn(77), 0x6500_0001);
+        let shown = |etag: &ETag| format!(r#"{{"_etag":{:?},"n":1}}"#, etag.as_str());
+        assert_eq!(with_final_etags(&shown(&provisional), &done), shown(&done));
+        let twice = format!("{}ü{}", shown(&provisional), shown(&provisional));
+        let expected = format!("{}ü{}", shown(&done), shown(&done));
+        assert_eq!(with_final_etags(&twice, &done), expected);
+        for other in ["", "-ffff-ffff-0000-", "x-ffff-ffff-0000-123456789012", "ü-ffff-ffff-0000-ü"]
+        {
+            assert_eq!(with_final_etags(other, &done), other);
+        }
+        assert_eq!(with_final_etags(&shown(&done), &provisional), shown(&done));
+    }
+}

@@ -1,0 +1,184 @@
+//! COUNT, MIN and MAX that the index answers without looking at items.
+//!
+//! Only where the answer is exact: the filter is absent or says exactly which terms of one path count, and each entry
+//! stands for one item of the source.
+
+use std::cmp::Ordering;
+
+use model::Value;
+
+use super::condition::{Condition, condition, item_path};
+use crate::bind::tree::{Aggregate, Base, Expr, Query};
+use crate::error::Result;
+use crate::eval::Group;
+use crate::functions::AggregateKind;
+use crate::index::{IndexPath, Tag, Term, TermSpan, intersect, successor};
+use crate::source::{Direction, ItemIndex, ItemSource};
+use crate::value::{Datum, Maybe, integer};
+
+/// Returns the only group of a query if the index knows all about it.
+pub(crate) fn group_from_index(query: &Query, source: &dyn ItemSource) -> Result<Option<Group>> {
+    let Some(counter) = Counter::new(query, source) else { return Ok(None) };
+    let Some(grouping) = &query.grouping else { return Ok(None) };
+    let mut aggregates = Vec::with_capacity(grouping.aggregates.len());
+    for aggregate in &grouping.aggregates {
+        let Some(result) = counter.aggregate(aggregate)? else { return Ok(None) };
+        aggregates.push(result);
+    }
+    Ok(Some(Group { keys: Vec::new(), aggregates }))
+}
+
+/// Returns whether the index may answer the query, without reading it.
+pub(super) fn is_from_index(query: &Query, source: &dyn ItemSource) -> bool {
+    Counter::new(query, source).is_some_and(|counter| {
+        let mut list = query.grouping.iter().flat_map(|grouping| &grouping.aggregates);
+        list.all(|aggregate| counter.target(aggregate).is_some())
+    })
+}
+
+struct Counter<'i> {
+    index: &'i dyn ItemIndex,
+    /// The terms that the filter leaves; `None` without a filter.
+    filter: Option<(IndexPath, Vec<TermSpan>)>,
+}
+
+/// What an aggregate is about.
+enum Target {
+    Items,
+    Terms { path: IndexPath, spans: Vec<TermSpan> },
+}
+
+impl<'i> Counter<'i> {
+    fn new(query: &Query, source: &'i dyn ItemSource) -> Option<Counter<'i>> {
+        let index = source.index().filter(|index| index.is_exact())?;
+        let grouping = query.grouping.as_ref()?;
+        let is_plain = matches!(query.base, Base::Item)
+            && query.sources.is_empty()
+            && grouping.keys.is_empty()
+            && !grouping.aggregates.is_empty();
+        if !is_plain {
+            return None;
+        }
+        let filter = match (&query.filter, condition(query)) {
+            (None, _) => None,
+            (Some(_), Condition::Seek(seek)) if seek.is_exact && index.covers(&seek.path) => {
+                Some((seek.path, seek.spans))
+            }
+            (Some(_), _) => return None,
+        };
+        Some(Counter { index, filter })
+    }
+
+    fn target(&self, aggregate: &Aggregate) -> Option<Target> {
+        let is_known = matches!(
+            aggregate.kind,
+            AggregateKind::Count | AggregateKind::Min | AggregateKind::Max
+        );
+        if !is_known {
+            return None;
+        }
+        if let Expr::Constant(Some(_)) = &aggregate.argument {
+            let counts = aggregate.kind == AggregateKind::Count;
+            return counts.then(|| match &self.filter {
+                None => Target::Items,
+                Some((path, spans)) => Target::Terms { path: path.clone(), spans: spans.clone() },
+            });
+        }
+        let (_, path) = item_path(&aggregate.argument)?;
+        if !self.index.covers(&path) {
+            return None;
+        }
+        match &self.filter {
+            None => Some(Target::Terms { path, spans: vec![TermSpan::defined()] }),
+            Some((own, spans)) if *own == path => {
+                Some(Target::Terms { path, spans: spans.clone() })
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Returns the result, itself perhaps undefined; `None` when the index does not know it.
+    fn aggregate(&self, aggregate: &Aggregate) -> Result<Option<Maybe<'static>>> {
+        let Some(target) = self.target(aggregate) else { return Ok(None) };
+        let (path, spans) = match target {
+            Target::Items => {
+                let count = self.index.n_items().and_then(|n| i64::try_from(n).ok());
+                return Ok(count.map(integer));
+            }
+            Target::Terms { path, spans } => (path, spans),
+        };
+        match aggregate.kind {
+            AggregateKind::Min => self.extreme(&path, &spans, Direction::Forward).map(Some),
+            AggregateKind::Max => self.extreme(&path, &spans, Direction::Backward).map(Some),
+            _ => {
+                let mut count = 0_i64;
+                for span in &spans {
+                    for entry in self.index.seek(&path, span, None, Direction::Forward) {
+                        entry?;
+                        count += 1;
+                    }
+                }
+                Ok(Some(integer(count)))
+            }
+        }
+    }
+
+    /// Returns the least or greatest value; undefined if there is none, or an array or object among them.
+    fn extreme(
+        &self,
+        path: &IndexPath,
+        spans: &[TermSpan],
+        direction: Direction,
+    ) -> Result<Maybe<'static>> {
+        let composite = intersect(spans, &[TermSpan::of_tags(Tag::Array, Tag::Object)]);
+        let is_poisoned = self.first(path, &composite, Direction::Forward)?.is_some();
+        let Some(term) = self.first(path, spans, direction)?.filter(|_| !is_poisoned) else {
+            return Ok(None);
+        };
+        // The entries of one term may stand for several values, and for several spellings of one; as in a scan, the
+        // first item with the best value wins.
+        let span = TermSpan { end: successor(&term), start: term.clone() };
+        let wanted = match direction {
+            Direction::Forward => Ordering::Less,
+            Direction::Backward => Ordering::Greater,
+        };
+        let mut best: Option<Value> = None;
+        for entry in self.index.seek(path, &span, None, Direction::Forward) {
+            let Some(item) = self.index.fetch(entry?.number)? else { continue };
+            let Some(value) = value_at(&item.value, path) else { continue };
+            let order = |best: &Value| model::order(Some(value), Some(best));
+            if best.as_ref().is_none_or(|best| order(best) == wanted) {
+                best = Some(value.clone());
+            }
+            if Term::is_exact(&term) {
+                break;
+            }
+        }
+        Ok(best.map(Datum::Owned))
+    }
+
+    fn first(
+        &self,
+        path: &IndexPath,
+        spans: &[TermSpan],
+        direction: Direction,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut spans: Vec<&TermSpan> = spans.iter().collect();
+        if direction == Direction::Backward {
+            spans.reverse();
+        }
+        for span in spans {
+            if let Some(entry) = self.index.seek(path, span, None, direction).next() {
+                return Ok(Some(entry?.term));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn value_at<'v>(item: &'v Value, path: &IndexPath) -> Option<&'v Value> {
+    path.steps().iter().try_fold(item, |value, step| match step {
+        crate::index::PathStep::Name(name) => value.as_object()?.get(name),
+        crate::index::PathStep::Element => None,
+    })
+}

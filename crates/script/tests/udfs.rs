@@ -1,0 +1,116 @@
+//! User-defined functions: called many times in one context, with values of every type.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod support;
+
+use model::Value;
+use script::{Error, Script, call_udf};
+use support::Bench;
+
+fn udf(id: &str, body: &str) -> Script {
+    Script { id: id.into(), version: format!("{id}{body}").into(), body: body.into() }
+}
+
+fn json(text: &str) -> Option<Value> {
+    (text != "undefined").then(|| model::json::parse(text.as_bytes()).unwrap())
+}
+
+async fn call(body: &str, arguments: &[&str]) -> Result<String, String> {
+    let arguments: Vec<_> = arguments.iter().map(|text| json(text)).collect();
+    let work = move || call_udf("f", &arguments);
+    let result = Bench::new().runtime.with_udfs(vec![udf("f", body)], work).await.unwrap()?;
+    Ok(result.map_or_else(|| "undefined".to_owned(), |value| value.to_text()))
+}
+
+#[tokio::test]
+async fn values_of_every_type_go_in_and_out() {
+    let same = "function (x) { return x; }";
+    for value in [
+        "undefined",
+        "null",
+        "true",
+        "1",
+        "-2.5",
+        "1e+300",
+        r#""ü""#,
+        "[1,[2]]",
+        r#"{"a":{"b":null}}"#,
+    ] {
+        assert_eq!(call(same, &[value]).await.unwrap(), value);
+    }
+    #[rustfmt::skip]
+    let table = [
+        ("function () {}",                          "undefined"),
+        ("function () { return function () {}; }",  "undefined"),
+        ("function () { return Symbol(); }",        "undefined"),
+        ("function () { return NaN; }",             "null"),
+        ("function () { return 1 / 0; }",           "null"),
+        ("function () { return -0; }",              "0"),
+        ("function () { return 0.1 + 0.2; }",       "0.30000000000000004"),
+        ("function () { return new Date(0); }",     r#""1970-01-01T00:00:00.000Z""#),
+        ("function () { return {a: undefined}; }",  "{}"),
+        ("function () { return arguments.length; }", "0"),
+        ("function () { return [typeof getContext, typeof __]; }", r#"["undefined","undefined"]"#),
+    ];
+    for (body, expected) in table {
+        assert_eq!(call(body, &[]).await.unwrap(), expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn failures_carry_the_services_text() {
+    let executing = "Encountered exception while executing Javascript.";
+    let compiling = "Encountered exception while compiling Javascript.";
+    let table = [
+        ("function () { throw new Error('boom'); }", executing, "Error: boom"),
+        ("function () { return nope; }", executing, "ReferenceError"),
+        ("function () { return 1n; }", executing, "BigInt"),
+        ("function () { var a = {}; a.a = a; return a; }", executing, "circular"),
+        ("function (", compiling, "SyntaxError"),
+    ];
+    for (body, kind, detail) in table {
+        let message = call(body, &[]).await.unwrap_err();
+        assert!(message.contains(kind) && message.contains(detail), "{body}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn one_context_serves_all_calls_of_one_query_and_no_other() {
+    let bench = Bench::new();
+    let count = "function () { counter = (typeof counter == 'undefined' ? 0 : counter) + 1; return counter; }";
+    let work = || {
+        (0..3).map(|_| call_udf("f", &[]).unwrap().unwrap().as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    for _ in 0..2 {
+        let counts = bench.runtime.with_udfs(vec![udf("f", count)], work).await.unwrap();
+        assert_eq!(counts, [1, 2, 3]);
+    }
+    assert!(call_udf("f", &[]).unwrap_err().contains("cannot run here"));
+}
+
+#[tokio::test]
+async fn an_unknown_function_is_an_error() {
+    let bench = Bench::new();
+    let result = bench.runtime.with_udfs(Vec::new(), || call_udf("f", &[])).await.unwrap();
+    assert!(result.unwrap_err().contains("'f' does not exist"));
+}
+
+#[tokio::test]
+async fn a_function_without_end_is_a_timeout_and_then_blocked() {
+    let bench = Bench::new();
+    let endless = || vec![udf("f", "function () { for (;;); }")];
+    let result = bench.runtime.with_udfs(endless(), || call_udf("f", &[])).await;
+    assert!(matches!(result, Err(Error::TimedOut { .. })), "{result:?}");
+    let fine =
+        bench.runtime.with_udfs(vec![udf("g", "function () { return 1; }")], || call_udf("g", &[]));
+    assert_eq!(fine.await.unwrap().unwrap().unwrap().as_i64(), Some(1));
+}
+
+#[tokio::test]
+async fn a_panic_in_the_work_is_contained() {
+    let bench = Bench::new();
+    let result = bench.runtime.with_udfs(Vec::new(), || panic!("in the work")).await;
+    assert!(matches!(result, Err(Error::Engine(_))), "{result:?}");
+    bench.body("function () {}").await;
+}
