@@ -112,6 +112,7 @@ fn settings(
         version_retention: properties.version_retention.or(options.version_retention),
         logical_bytes_max: LOGICAL_BYTES_MAX,
         is_indexed: properties.is_indexed,
+        index_policy: properties.index_policy.clone(),
     }
 }
 

@@ -39,8 +39,8 @@ pub(crate) fn add(
     if options.wants_quota {
         facts.quota = Some(quota(container));
         facts.usage = Some(usage(tables, container));
-        // Items are scanned or indexed in the same commit: nothing is ever left to transform.
-        facts.index_progress = Some(100);
+        let progress = container.ranges.iter().map(|range| range.partition.index_progress());
+        facts.index_progress = Some(progress.min().unwrap_or(100).into());
     }
     if options.wants_partition_statistics {
         let ranges = container.ranges.iter().map(statistics).collect();

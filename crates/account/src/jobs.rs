@@ -1,5 +1,5 @@
-//! Background work: removal of expired items, trimming of the all-versions feed, reclaim of deleted
-//! containers. None of it is visible except in space: expired items are dead before they are removed.
+//! Background work: removal of expired items, trimming of the all-versions feed, rebuild of indexes under a new
+//! policy, reclaim of deleted containers. None of it is visible except in space: expired items are dead before they are removed.
 
 use std::time::Duration;
 
@@ -61,6 +61,11 @@ async fn sweep(partition: &Partition) -> partition::Result<()> {
     }
     for _ in 0..STEPS_MAX {
         if partition.trim_versions().await? == 0 {
+            break;
+        }
+    }
+    for _ in 0..STEPS_MAX {
+        if !partition.rebuild_index(STEP_ITEMS).await? {
             break;
         }
     }

@@ -104,6 +104,7 @@ mod tests {
             version_retention: None,
             logical_bytes_max: LOGICAL_BYTES_MAX,
             is_indexed: true,
+            index_policy: query::index::IndexPolicy::all(),
         };
         let ranges = model::Value::Array(entries);
         let state = crate::body::object([("ranges", ranges), ("rangesEtag", "x".into())]);

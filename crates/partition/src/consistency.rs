@@ -24,6 +24,8 @@ pub struct Report {
     /// Items that a reader would be shown now.
     pub n_live: u64,
     pub n_logical: u64,
+    /// Entries of the index.
+    pub n_terms: u64,
     pub lsn: Lsn,
     pub problems: Vec<String>,
 }
@@ -33,7 +35,7 @@ impl Report {
         self.problems.is_empty()
     }
 
-    fn check(&mut self, holds: bool, problem: impl FnOnce() -> String) {
+    pub(crate) fn check(&mut self, holds: bool, problem: impl FnOnce() -> String) {
         if !holds && self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem());
         }
@@ -65,6 +67,7 @@ impl Partition {
         reader.check_uniques(&mut expected, &mut report)?;
         reader.check_logicals(&mut expected, &head, &mut report)?;
         reader.check_versions(&head, &mut report)?;
+        reader.check_index(&mut report)?;
         Ok(report)
     }
 }

@@ -23,12 +23,18 @@ pub(crate) enum Family {
     Expiry = 0x07,
     Unique = 0x08,
     Logical = 0x09,
-    // 0x0A is kept for index terms.
+    Index = 0x0A,
     Purge = 0x0B,
+    Path = 0x0C,
+    IndexState = 0x0D,
 }
 
 const PREFIX_BYTES: usize = 9;
 const UNIQUE_DIGEST_BYTES: usize = 32;
+
+/// Item numbers stay below 2^56, so that index entries can leave out the first byte.
+const TERM_NUMBER_BYTES: usize = 7;
+const TERM_PATH_BYTES: usize = 2;
 
 /// The keys of one partition.
 #[derive(Debug, Clone, Copy)]
@@ -150,6 +156,38 @@ impl Keys {
 
     pub(crate) fn purge(self, place: &Place) -> Vec<u8> {
         self.join(Family::Purge, place, &[])
+    }
+
+    /// One entry of the index.
+    pub(crate) fn term(self, path: u16, term: &[u8], number: u64) -> Vec<u8> {
+        debug_assert!(number >> 56 == 0, "item numbers have 56 bits");
+        let mut key = self.start(Family::Index, TERM_PATH_BYTES + term.len() + TERM_NUMBER_BYTES);
+        key.extend_from_slice(&path.to_be_bytes());
+        key.extend_from_slice(term);
+        key.extend(number.to_be_bytes().into_iter().skip(8 - TERM_NUMBER_BYTES));
+        key
+    }
+
+    /// The entries of a path between two terms.
+    pub(crate) fn terms(self, path: u16, start: &[u8], end: &[u8]) -> KeyRange {
+        let bound = |term: &[u8]| {
+            let mut key = self.start(Family::Index, TERM_PATH_BYTES + term.len());
+            key.extend_from_slice(&path.to_be_bytes());
+            key.extend_from_slice(term);
+            key
+        };
+        KeyRange::new(bound(start), bound(end))
+    }
+
+    /// The record of a path, which gives it its number.
+    pub(crate) fn path(self, path: &str) -> Vec<u8> {
+        let mut key = self.start(Family::Path, path.len());
+        key.extend_from_slice(path.as_bytes());
+        key
+    }
+
+    pub(crate) fn index_state(self) -> Vec<u8> {
+        self.start(Family::IndexState, 0)
     }
 
     fn start(self, family: Family, room: usize) -> Vec<u8> {
@@ -278,6 +316,27 @@ pub(crate) fn moment_of(key: &[u8]) -> Result<Moment> {
     split.ok_or(Error::Corrupt("a feed key is not an lsn and a sequence number"))
 }
 
+/// The item of an index entry.
+pub(crate) fn number_of_term(key: &[u8]) -> Result<u64> {
+    let number = rest(key)
+        .last_chunk::<TERM_NUMBER_BYTES>()
+        .map(|bytes| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+    number.ok_or(Error::Corrupt("an index entry has no number"))
+}
+
+/// The term of an index entry.
+pub(crate) fn term_of(key: &[u8]) -> Result<&[u8]> {
+    let rest = rest(key);
+    let end = rest.len().checked_sub(TERM_NUMBER_BYTES);
+    let term = end.and_then(|end| rest.get(TERM_PATH_BYTES..end));
+    term.ok_or(Error::Corrupt("an index entry has no term"))
+}
+
+/// The text of a path.
+pub(crate) fn path_of(key: &[u8]) -> Result<&str> {
+    std::str::from_utf8(rest(key)).map_err(|_| Error::Corrupt("a path is not text"))
+}
+
 /// Due time and item number of an expiry entry.
 pub(crate) fn due_of(key: &[u8]) -> Result<(u32, u64)> {
     let split = rest(key)
@@ -363,6 +422,12 @@ mod tests {
         assert_eq!(id_of(&keys.key(&place, "ä/1"), &place).unwrap(), "ä/1");
         assert_eq!(number_of_member(&keys.member(&place, 4)).unwrap(), 4);
         assert_eq!(place_of(&keys.logical(&place).into()), place);
+        let entry = keys.term(300, b"\x08term\0", (5 << 40) + 77);
+        assert_eq!(term_of(&entry).unwrap(), b"\x08term\0");
+        assert_eq!(number_of_term(&entry).unwrap(), (5 << 40) + 77);
+        assert!(keys.terms(300, b"\x08", b"\x09").contains(&entry));
+        assert!(!keys.terms(301, b"\x08", b"\x09").contains(&entry));
+        assert_eq!(path_of(&keys.path("/a/[]")).unwrap(), "/a/[]");
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod destroy;
 mod error;
 mod expiry;
 mod feed;
+mod index;
 mod keys;
 mod partition;
 mod patch;

@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use store::{Batch, Store};
 
 use crate::expiry::Sweep;
+use crate::index::StateCache;
 use crate::keys::Keys;
 use crate::reader::{Liveness, Purges, Reader};
 use crate::record::Head;
@@ -32,6 +33,7 @@ pub(crate) struct Inner {
     /// Purges as of the last acknowledged commit.
     pub(crate) purges: RwLock<Purges>,
     pub(crate) sweep: Mutex<Sweep>,
+    pub(crate) index_states: StateCache,
 }
 
 impl Inner {
@@ -60,7 +62,8 @@ impl Partition {
         settings: Arc<Settings>,
         env: Env,
     ) -> Result<Partition> {
-        let writer = Writer::load(&*store.snapshot(), Keys::new(incarnation))?;
+        let writer =
+            Writer::load(&*store.snapshot(), Keys::new(incarnation), &settings.index_policy)?;
         Ok(Partition(Arc::new(Inner {
             store,
             incarnation,
@@ -72,12 +75,17 @@ impl Partition {
             purges: RwLock::new(writer.purges.clone()),
             writer: Mutex::new(writer),
             sweep: Mutex::new(Sweep::default()),
+            index_states: StateCache::default(),
         })))
     }
 
     /// Takes new settings for everything that begins after the call.
     pub fn set_settings(&self, settings: Arc<Settings>) {
+        let policy = settings.index_policy.clone();
         *self.0.settings.write() = settings;
+        let mut writer = self.0.writer.lock();
+        let n_items = writer.head.n_items;
+        writer.book.adopt(&policy, n_items);
     }
 
     pub fn settings(&self) -> Arc<Settings> {

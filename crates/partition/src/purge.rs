@@ -10,6 +10,7 @@ use crate::keys::{Place, id_of};
 use crate::partition::Partition;
 use crate::record::{decode_number, encode_lsn};
 use crate::scan::SCANNED_MAX;
+use crate::writer::Marks;
 use crate::{Error, Logical, Result, charge};
 
 // Limit: items removed by the call itself. What is left is removed by `expire`, step by step.
@@ -21,12 +22,12 @@ impl Partition {
         let place = Place::new(at, &self.settings().definition);
         let key = Bytes::from(self.keys().purge(&place));
         let now = self.inner().now();
-        self.commit_marks(Some(&place), |head, batch, purges| {
+        self.commit_marks(Some(&place), |Marks { head, batch, purges, .. }| {
             head.lsn = head.lsn.next();
             head.ts = head.ts.max(now);
             batch.put(key.clone(), encode_lsn(head.lsn));
             purges.insert(place.clone().into_bytes(), head.lsn);
-            true
+            Ok(true)
         })
         .await?;
         self.remove_purged(&place, REMOVED_AT_ONCE_MAX).await?;
@@ -90,13 +91,13 @@ impl Partition {
     /// Takes the mark away, unless the logical partition was deleted again meanwhile.
     async fn end_purge(&self, place: &Place, cutoff: Lsn) -> Result<()> {
         let key = Bytes::from(self.keys().purge(place));
-        self.commit_marks(Some(place), |_, batch, purges| {
+        self.commit_marks(Some(place), |Marks { batch, purges, .. }| {
             if purges.get(place.as_bytes()) != Some(&cutoff) {
-                return false;
+                return Ok(false);
             }
             purges.remove(place.as_bytes());
             batch.delete(key.clone());
-            true
+            Ok(true)
         })
         .await?;
         Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use model::{Epk, EpkRange, PartitionKey, PartitionKeyDefinition, PropertyPath, Rid};
+use query::index::IndexPolicy;
 
 // Limit: 20 GB of items per logical partition, as on the service (403, sub-status 1014).
 pub const LOGICAL_BYTES_MAX: u64 = 20 << 30;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub logical_bytes_max: u64,
     /// Whether writes pay for index terms.
     pub is_indexed: bool,
+    /// Which paths are indexed. A new policy is reached by `Partition::rebuild_index`.
+    pub index_policy: IndexPolicy,
 }
 
 /// One logical partition. `epk` must be the effective partition key of `key`.

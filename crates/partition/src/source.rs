@@ -1,7 +1,8 @@
 //! Items for queries: one consistent look at a scope, in creation order.
 
-use query::{ItemSource, SourceItem};
+use query::{ItemIndex, ItemSource, SourceItem};
 
+use crate::index::IndexView;
 use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
 use crate::{Error, Result, Scope};
@@ -9,16 +10,25 @@ use crate::{Error, Result, Scope};
 /// The live items of a scope as they were when the source was made.
 #[derive(Debug)]
 pub struct Source {
-    reader: Reader,
+    pub(crate) reader: Reader,
     scope: ScopeFilter,
+    /// The index; `None` when there is none or it cannot be read.
+    pub(crate) index: Option<IndexView>,
 }
 
 impl Partition {
     /// Opens a scope for a query.
     pub fn source(&self, scope: &Scope) -> Source {
         let reader = self.reader();
+        let is_whole = match scope {
+            Scope::All => true,
+            Scope::Epks(range) => range.covers(self.epks()),
+            Scope::Logical(_) => false,
+        };
         let scope = ScopeFilter::new(scope, &reader.settings);
-        Source { reader, scope }
+        // A scan meets the same trouble with the store and reports it.
+        let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_states);
+        Source { index: index.ok().flatten(), reader, scope }
     }
 }
 
@@ -34,6 +44,21 @@ impl ItemSource for Source {
             });
             item.map_err(|error| query::Error::source(&error)).transpose()
         }))
+    }
+
+    fn index(&self) -> Option<&dyn ItemIndex> {
+        self.index.is_some().then_some(self)
+    }
+}
+
+impl Source {
+    /// Returns the item with this number if it is alive and inside the scope.
+    pub(crate) fn find(&self, number: u64) -> Result<Option<SourceItem>> {
+        let Some(record) = self.reader.item(number)? else { return Ok(None) };
+        if !self.reader.shows(&self.scope, &record)? {
+            return Ok(None);
+        }
+        self.reader.source_item(number, &record).map(Some)
     }
 }
 

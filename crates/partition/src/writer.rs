@@ -13,8 +13,10 @@ use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
 use model::Lsn;
+use query::index::IndexPolicy;
 use store::{Batch, Commit, Direction, Snapshot};
 
+use crate::index::Book;
 use crate::keys::{Family, Keys, Place, place_of};
 use crate::partition::Partition;
 use crate::reader::{Liveness, Purges};
@@ -40,6 +42,8 @@ pub(crate) struct Writer {
     recent: Recent,
     /// Purges as of the last submitted commit.
     pub(crate) purges: Purges,
+    /// The index as of the last submitted commit.
+    pub(crate) book: Book,
     /// Grows each time the state is read again from the store.
     generation: u64,
     is_broken: bool,
@@ -69,6 +73,18 @@ pub(crate) struct Sent {
     generation: u64,
 }
 
+/// What a commit of marks edits.
+#[derive(Debug)]
+pub(crate) struct Marks<'v> {
+    /// The state before.
+    pub(crate) view: &'v View,
+    pub(crate) keys: Keys,
+    pub(crate) head: Head,
+    pub(crate) book: Book,
+    pub(crate) purges: Purges,
+    pub(crate) batch: Batch,
+}
+
 /// A transaction that took effect, or only read.
 #[derive(Debug)]
 pub(crate) struct Committed {
@@ -92,7 +108,11 @@ enum Submitted {
 
 impl Writer {
     /// Reads the state of a partition that nobody is writing to.
-    pub(crate) fn load(snapshot: &dyn Snapshot, keys: Keys) -> Result<Writer> {
+    pub(crate) fn load(
+        snapshot: &dyn Snapshot,
+        keys: Keys,
+        policy: &IndexPolicy,
+    ) -> Result<Writer> {
         let head_bytes = snapshot.get(&keys.head())?.ok_or(Error::Forgotten)?;
         let head = Head::decode(&head_bytes)?;
         let mut purges = Purges::new();
@@ -101,6 +121,8 @@ impl Writer {
             purges.insert(place_of(&key).into_bytes(), decode_lsn(&value)?);
         }
         let recent = Recent { floor: head.lsn, last: HashMap::new() };
+        let mut book = Book::load(snapshot, keys, head.n_items)?;
+        book.adopt(policy, head.n_items);
         Ok(Writer {
             head,
             head_bytes,
@@ -109,6 +131,7 @@ impl Writer {
             next_ticket: 0,
             recent,
             purges,
+            book,
             generation: 0,
             is_broken: false,
         })
@@ -116,6 +139,7 @@ impl Writer {
 
     fn is_unchanged_since(&self, view: &View, place: &Place) -> bool {
         view.generation == self.generation
+            && view.book.version == self.book.version()
             && view.base >= self.recent.floor
             && self.recent.last.get(place.as_bytes()).is_none_or(|last| *last <= view.base)
     }
@@ -224,6 +248,7 @@ impl Partition {
             liveness: reader.liveness,
             base: lsn,
             generation: 0,
+            book: self.inner().writer.lock().book.view(),
         };
         let draft = run(ground, &view, steps)?;
         Ok(Committed { results: draft.results, sealed: None, lsn })
@@ -265,7 +290,9 @@ impl Partition {
         let mut batch = Batch::with_capacity(16);
         let mut visible = Vec::with_capacity(8);
         let now = inner.now();
-        let (sealed, results) = draft.seal(ground, &mut writer.head, now, &mut batch, &mut visible);
+        let Writer { head, book, .. } = &mut *writer;
+        let (sealed, results) = draft.seal(ground, head, book, now, &mut batch, &mut visible);
+        book.save(ground.keys, &mut batch);
         writer.note(&ground.place);
         let sent = writer.send(&*inner.store, ground.keys, batch, visible, None);
         (sent, sealed, results)
@@ -329,11 +356,11 @@ impl Partition {
 
     /// Commits a change of marks and positions: nothing that a transaction reads, but for purges.
     ///
-    /// `change` edits the head, the batch and the purges under the lock; `false` gives up.
+    /// `change` edits the marks under the lock; `false` gives up.
     pub(crate) async fn commit_marks(
         &self,
         place: Option<&Place>,
-        mut change: impl FnMut(&mut Head, &mut Batch, &mut Purges) -> bool,
+        mut change: impl FnMut(&mut Marks<'_>) -> Result<bool>,
     ) -> Result<bool> {
         for _ in 0..ATTEMPTS_MAX {
             let sent = {
@@ -341,12 +368,21 @@ impl Partition {
                 if writer.is_broken {
                     Err(writer.generation)
                 } else {
-                    let (mut head, mut batch) = (writer.head.clone(), Batch::new());
-                    let mut purges = writer.purges.clone();
-                    if !change(&mut head, &mut batch, &mut purges) {
+                    let view = self.view(&writer);
+                    let mut marks = Marks {
+                        view: &view,
+                        keys: self.keys(),
+                        head: writer.head.clone(),
+                        book: writer.book.clone(),
+                        purges: writer.purges.clone(),
+                        batch: Batch::new(),
+                    };
+                    if !change(&mut marks)? {
                         return Ok(false);
                     }
-                    writer.head = head;
+                    let Marks { head, mut book, purges, mut batch, .. } = marks;
+                    book.save(self.keys(), &mut batch);
+                    (writer.head, writer.book) = (head, book);
                     if let Some(place) = place {
                         writer.note(place);
                     }
@@ -420,7 +456,8 @@ impl Partition {
             return Ok(());
         }
         let epoch = writer.head.epoch;
-        let fresh = Writer::load(&*inner.store.snapshot(), self.keys())?;
+        let policy = inner.settings.read().index_policy.clone();
+        let fresh = Writer::load(&*inner.store.snapshot(), self.keys(), &policy)?;
         if fresh.head.epoch != epoch {
             return Err(Error::Fenced);
         }
@@ -445,6 +482,7 @@ impl Partition {
             },
             base: writer.head.lsn,
             generation: writer.generation,
+            book: writer.book.view(),
         }
     }
 }

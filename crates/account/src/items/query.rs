@@ -72,7 +72,9 @@ impl ItemRequest<'_> {
         if extras.wants_query_metrics {
             outcome.facts.query_metrics = Some(query_facts::metrics_text(&totals));
         }
-        outcome.facts.index_metrics = query_facts::index_metrics(extras.wants_index_metrics);
+        let usage = totals.index_usage.unwrap_or_default();
+        outcome.facts.index_metrics =
+            query_facts::index_metrics(extras.wants_index_metrics, &usage);
         Ok(outcome)
     }
 
@@ -169,6 +171,7 @@ impl ItemRequest<'_> {
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
             page.serve(range.id(), range.partition.lsn());
             let source = range.partition.source(&target.scope.within(range, &part));
+            totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
             let room = page.room();
             let request = PageRequest {
                 items_max: room.items_max,

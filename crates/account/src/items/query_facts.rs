@@ -1,12 +1,13 @@
 //! What a query response says about the query: charge, metrics, index use.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use model::Charge;
-use query::Metrics;
+use model::{Charge, Value};
 use query::ast::{Expr, ExprKind, Query, Selection};
+use query::{IndexUsage, Metrics};
 
 use crate::operation::IndexMetrics;
 
@@ -20,6 +21,8 @@ pub(super) fn charge(metrics: &Metrics) -> Charge {
 pub(super) struct Totals {
     metrics: Metrics,
     pub(super) elapsed: Duration,
+    /// As the first range sees it.
+    pub(super) index_usage: Option<IndexUsage>,
 }
 
 impl Totals {
@@ -35,6 +38,7 @@ impl Totals {
 pub(super) fn metrics_text(totals: &Totals) -> String {
     let Metrics { n_items_read, bytes_read, n_rows, row_bytes } = totals.metrics;
     let total_ms = totals.elapsed.as_secs_f64() * 1000.0;
+    let ratio = utilization(n_items_read, n_rows);
     format!(
         "totalExecutionTimeInMs={total_ms:.2};queryCompileTimeInMs=0.00;\
          queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;\
@@ -42,20 +46,71 @@ pub(super) fn metrics_text(totals: &Totals) -> String {
          instructionCount=0;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;\
          userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={n_items_read};\
          retrievedDocumentSize={bytes_read};outputDocumentCount={n_rows};\
-         outputDocumentSize={row_bytes};writeOutputTimeInMs=0.00;indexUtilizationRatio=0.00"
+         outputDocumentSize={row_bytes};writeOutputTimeInMs=0.00;indexUtilizationRatio={ratio:.2}"
     )
 }
 
-/// Wire: protocol.md §8.6. Queries scan, so no index is used and none is recommended.
-pub(super) fn index_metrics(wanted: IndexMetrics) -> Option<String> {
-    const V1: &str = r#"{"UtilizedSingleIndexes":[],"PotentialSingleIndexes":[],"UtilizedCompositeIndexes":[],"PotentialCompositeIndexes":[]}"#;
-    // {"Utilized":{"SingleIndexes":[],"CompositeIndexes":[]},"Potential":{"SingleIndexes":[],"CompositeIndexes":[]}}
-    const V2: &str = "%7B%22Utilized%22%3A%7B%22SingleIndexes%22%3A%5B%5D%2C%22CompositeIndexes%22%3A%5B%5D%7D%2C%22Potential%22%3A%7B%22SingleIndexes%22%3A%5B%5D%2C%22CompositeIndexes%22%3A%5B%5D%7D%7D";
+/// The share of the items read that became rows.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn utilization(n_items_read: u64, n_rows: u64) -> f64 {
+    match (n_items_read, n_rows) {
+        (_, 0) => 0.0,
+        (0, _) => 1.0,
+        _ => (n_rows as f64 / n_items_read as f64).min(1.0),
+    }
+}
+
+/// Wire: protocol.md §8.6. Composite indexes serve no query yet, so none is named.
+pub(super) fn index_metrics(wanted: IndexMetrics, usage: &IndexUsage) -> Option<String> {
+    let list = |paths: &[String], entry: &dyn Fn(&str) -> Value| {
+        Value::Array(paths.iter().map(|path| entry(path)).collect())
+    };
+    let none = || Value::Array(Vec::new());
     match wanted {
         IndexMetrics::No => None,
-        IndexMetrics::V1 => Some(STANDARD.encode(V1)),
-        IndexMetrics::V2 => Some(V2.to_owned()),
+        IndexMetrics::V1 => {
+            let entry = |path: &str| {
+                model::object! {
+                    "FilterExpression" => "",
+                    "IndexSpec" => path,
+                    "FilterPreciseSet" => true,
+                    "IndexPreciseSet" => true,
+                    "IndexImpactScore" => "High"
+                }
+            };
+            let metrics = model::object! {
+                "UtilizedSingleIndexes" => list(&usage.utilized, &entry),
+                "PotentialSingleIndexes" => list(&usage.potential, &entry),
+                "UtilizedCompositeIndexes" => none(),
+                "PotentialCompositeIndexes" => none()
+            };
+            Some(STANDARD.encode(metrics.to_text()))
+        }
+        IndexMetrics::V2 => {
+            let side = |paths: &[String]| {
+                let entry = |path: &str| model::object! { "IndexSpec" => path };
+                let singles = list(paths, &entry);
+                model::object! { "SingleIndexes" => singles, "CompositeIndexes" => none() }
+            };
+            let metrics = model::object! {
+                "Utilized" => side(&usage.utilized),
+                "Potential" => side(&usage.potential)
+            };
+            Some(percent_encoded(&metrics.to_text()))
+        }
     }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 2);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
 }
 
 /// Wire: GROUP BY, and aggregates without VALUE, are refused over several ranges with a text of their own.
@@ -90,6 +145,24 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(is_bare_aggregate(&query::parse(text).unwrap()), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn index_metrics_name_the_paths() {
+        let usage = IndexUsage { utilized: vec!["/a/?".into()], potential: vec!["/b/?".into()] };
+        let first = index_metrics(IndexMetrics::V1, &usage).unwrap();
+        let first = String::from_utf8(STANDARD.decode(first).unwrap()).unwrap();
+        assert!(
+            first.starts_with(
+                r#"{"UtilizedSingleIndexes":[{"FilterExpression":"","IndexSpec":"/a/?","#
+            ),
+            "{first}"
+        );
+        let second = index_metrics(IndexMetrics::V2, &usage).unwrap();
+        let start =
+            "%7B%22Utilized%22%3A%7B%22SingleIndexes%22%3A%5B%7B%22IndexSpec%22%3A%22%2Fa%2F%3F%22";
+        assert!(second.starts_with(start), "{second}");
+        assert_eq!(index_metrics(IndexMetrics::No, &usage), None);
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 use model::{Component, ETag, ItemBody, Lsn, Object, PartitionKeyDefinition, Value};
-use store::Batch;
 
 use super::latest::Page;
 use crate::keys::moment_of;
 use crate::partition::Partition;
 use crate::reader::{ScopeFilter, render};
 use crate::record::{VersionKind, VersionRecord};
+use crate::writer::Marks;
 use crate::{ChangePage, Error, Logical, PageLimits, Result, Scope, Settings};
 
 // Limit: entries dropped by one commit of the trimmer.
@@ -73,12 +73,12 @@ impl Partition {
         if old.is_empty() {
             return Ok(0);
         }
-        self.commit_marks(None, |head, batch: &mut Batch, _| {
+        self.commit_marks(None, |Marks { head, batch, .. }| {
             for key in &old {
                 batch.delete(key.clone());
             }
             head.versions_trimmed = head.versions_trimmed.max(trimmed);
-            true
+            Ok(true)
         })
         .await?;
         Ok(old.len())

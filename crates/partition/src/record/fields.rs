@@ -45,6 +45,10 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
     pub(super) fn rest(self) -> &'a [u8] {
         self.left
     }

@@ -54,6 +54,12 @@ impl Head {
         number
     }
 
+    /// The numbers that items of this partition had or can have so far.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        let first = u64::from(self.rid_prefix) << COUNTER_BITS;
+        (first, first | self.next_item)
+    }
+
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = Vec::with_capacity(63);
         bytes.push(FORMAT);

@@ -4,11 +4,13 @@
 
 mod fields;
 mod head;
+mod index;
 mod item;
 mod small;
 mod version;
 
 pub(crate) use head::Head;
+pub(crate) use index::{IndexRecord, PathRecord};
 pub(crate) use item::{Fresh, ItemRecord, due};
 pub(crate) use small::{
     Change, LogicalRecord, decode_lsn, decode_number, encode_lsn, encode_number,

@@ -159,7 +159,7 @@ impl Transaction {
         if self.n_writes == 0 {
             return Ok(Submitted { partition, ground, charge, results, relies_on, sent: None });
         }
-        let draft = Running::resume(&ground, &view, paused).finish(results);
+        let draft = Running::resume(&ground, &view, paused).finish(results)?;
         let (sent, sealed, results) = partition.submit_script(&ground, &view, draft)?;
         let sent = Some((sent, sealed));
         Ok(Submitted { partition, ground, charge, results, relies_on, sent })

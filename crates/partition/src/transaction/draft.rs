@@ -12,12 +12,13 @@ use store::Batch;
 use super::run::Running;
 use super::slot::{Base, Image, Slot};
 use super::step::{Ground, New};
-use crate::ItemOutcome;
+use crate::index::{Book, BookView, TermChange};
 use crate::keys::Moment;
 use crate::reader::render;
 use crate::record::{
     Change, Fresh, Head, ItemRecord, LogicalRecord, VersionKind, VersionRecord, due, encode_number,
 };
+use crate::{ItemOutcome, Result};
 
 // Limit: images of what a transaction overwrote. A store batch has room for the versions it writes (a request is two
 // MiB) but not for a hundred large items that it replaces; beyond this the feed shows no previous image.
@@ -75,6 +76,8 @@ struct SlotDraft {
     /// The number that is promised to a new item.
     promised: Option<u64>,
     put: Option<Put>,
+    /// What changes in the index; `None` when nothing is written.
+    terms: Option<TermChange>,
 }
 
 /// Entries that go, whatever comes. They stand before everything else in the batch.
@@ -109,7 +112,7 @@ pub(crate) struct Sealed {
 }
 
 impl Running<'_> {
-    pub(crate) fn finish(self, results: Vec<Done>) -> Draft {
+    pub(crate) fn finish(self, results: Vec<Done>) -> Result<Draft> {
         let ground = self.ground;
         let mut deletes = Deletes::default();
         for (key, holder) in &self.uniques {
@@ -124,8 +127,10 @@ impl Running<'_> {
             .filter_map(|(key, holder)| Some((key.clone(), (*holder)?)))
             .filter(|(key, slot)| is_written(&self.slots[*slot]) && !stays(key, *slot))
             .collect();
-        let slots = self.slots.into_iter().map(|slot| slot.finish(ground, &mut deletes)).collect();
-        Draft {
+        let book = &self.view.book;
+        let slots = self.slots.into_iter().map(|slot| slot.finish(ground, book, &mut deletes));
+        let slots = slots.collect::<Result<_>>()?;
+        Ok(Draft {
             results,
             slots,
             deletes,
@@ -134,7 +139,7 @@ impl Running<'_> {
             logical_key: ground.keys.logical(&ground.place).into(),
             before: self.before,
             after: LogicalRecord { n_items: self.n_items, bytes: self.bytes, lsn: Lsn::ZERO },
-        }
+        })
     }
 }
 
@@ -144,7 +149,7 @@ fn is_written(slot: &Slot) -> bool {
 
 impl Slot {
     /// Compares the end with the beginning; what happened between is of no interest to the store.
-    fn finish(self, ground: &Ground, deletes: &mut Deletes) -> SlotDraft {
+    fn finish(self, ground: &Ground, book: &BookView, deletes: &mut Deletes) -> Result<SlotDraft> {
         let keys = ground.keys;
         let is_stored = matches!(self.image, Image::Stored);
         if let (Some(base), false) = (&self.base, is_stored) {
@@ -175,7 +180,16 @@ impl Slot {
             (Image::Absent | Image::Stored, _) => None,
         };
         let promised = self.provisional.map(|provisional| provisional.number);
-        SlotDraft { base: self.base, promised, put }
+        let old = self.base.as_ref().map(|base| base.record.text());
+        let terms = match &self.image {
+            Image::Stored => None,
+            Image::Absent if old.is_none() => None,
+            Image::Absent => Some(TermChange::new(old, None, &book.rules, book)?),
+            Image::Written(new) => {
+                Some(TermChange::new(old, Some(new.record.text()), &book.rules, book)?)
+            }
+        };
+        Ok(SlotDraft { base: self.base, promised, put, terms })
     }
 }
 
@@ -205,6 +219,7 @@ impl Draft {
         self,
         ground: &Ground,
         head: &mut Head,
+        book: &mut Book,
         now: u32,
         batch: &mut Batch,
         visible: &mut Vec<(Bytes, Option<Bytes>)>,
@@ -243,6 +258,9 @@ impl Draft {
         }
         let mut seq = 0;
         for (slot, number) in self.slots.into_iter().zip(&numbers) {
+            if let Some(change) = slot.terms {
+                change.seal(ground.keys, *number, book, writes.batch);
+            }
             if let Some(put) = slot.put {
                 put.seal(ground, *number, Moment { lsn, seq }, ts, &mut writes);
                 seq += 1;

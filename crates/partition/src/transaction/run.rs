@@ -32,12 +32,12 @@ pub(crate) fn run(ground: &Ground, view: &View, steps: &[Step]) -> Result<Draft,
     for (index, step) in steps.iter().enumerate() {
         results.push(running.step(step).map_err(refuse(index))?);
     }
-    Ok(running.finish(results))
+    running.finish(results).map_err(refuse(0))
 }
 
 pub(crate) struct Running<'a> {
     pub(super) ground: &'a Ground,
-    view: &'a View,
+    pub(super) view: &'a View,
     pub(super) slots: Vec<Slot>,
     /// Ids looked up or changed so far; `None` means that no item has the id now.
     by_id: HashMap<String, Option<usize>>,

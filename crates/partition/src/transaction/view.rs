@@ -7,6 +7,7 @@ use model::Lsn;
 use store::Snapshot;
 
 use crate::Result;
+use crate::index::BookView;
 use crate::reader::Liveness;
 
 /// A submitted write that the store has not acknowledged; `value` is `None` for a delete.
@@ -29,6 +30,7 @@ pub(crate) struct View {
     /// The last submitted commit that the view is known to show whole.
     pub(crate) base: Lsn,
     pub(crate) generation: u64,
+    pub(crate) book: BookView,
 }
 
 impl View {

@@ -10,6 +10,7 @@ mod charges;
 mod concurrency;
 mod delete_logical;
 mod faults;
+mod index;
 mod items;
 mod paging;
 mod patch;

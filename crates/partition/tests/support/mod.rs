@@ -38,6 +38,7 @@ pub(crate) fn settings() -> Settings {
         version_retention: None,
         logical_bytes_max: LOGICAL_BYTES_MAX,
         is_indexed: true,
+        index_policy: query::index::IndexPolicy::all(),
     }
 }
 

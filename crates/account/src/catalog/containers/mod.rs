@@ -16,6 +16,7 @@ mod vectors;
 use std::time::Duration;
 
 use model::{Object, PartitionKeyDefinition, PropertyPath, Value};
+use query::index::IndexPolicy;
 use query::{ComputedProperty, OrderPolicy, VectorEmbedding};
 
 pub(crate) use encryption::ALGORITHM as ENCRYPTION_ALGORITHM;
@@ -137,6 +138,7 @@ pub(crate) struct Properties {
     /// From the container's own change-feed policy.
     pub(crate) version_retention: Option<Duration>,
     pub(crate) is_indexed: bool,
+    pub(crate) index_policy: IndexPolicy,
     pub(crate) is_geometry: bool,
     pub(crate) computed: Vec<ComputedProperty>,
     pub(crate) embeddings: Vec<VectorEmbedding>,
@@ -161,6 +163,7 @@ impl Properties {
                 .filter(|minutes| *minutes > 0)
                 .map(|minutes| Duration::from_secs(minutes * 60)),
             is_indexed: mode != Some("none"),
+            index_policy: IndexPolicy::from_policy(policy),
             is_geometry: settings::geospatial(completed)? == "Geometry",
             computed: computed::properties(completed)?,
             embeddings: vectors::embeddings(completed),

@@ -1,0 +1,214 @@
+//! The index as queries see it: one snapshot, one scope.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use query::index::{IndexPath, PATH_BYTES_MAX, TermSpan};
+use query::{Direction, IndexEntry, ItemIndex, Numbers, SourceItem};
+
+use super::rules::State;
+use crate::keys::{number_of_item, number_of_term, term_of};
+use crate::reader::{Reader, ScopeFilter};
+use crate::record::{LogicalRecord, PathRecord};
+use crate::source::Source;
+use crate::{Error, Result};
+
+// Limit: items of a partition up to which those without a path are found by elimination; eight bytes each.
+const ELIMINATED_MAX: u64 = 4_000_000;
+
+/// The last state that was read: it changes seldom, and its policies take longer to parse than to compare.
+pub(crate) type StateCache = Mutex<Option<(Bytes, Arc<State>)>>;
+
+/// The state of the index in one snapshot.
+#[derive(Debug)]
+pub(crate) struct IndexView {
+    state: Arc<State>,
+    n_items: Option<u64>,
+    is_exact: bool,
+}
+
+impl IndexView {
+    /// Looks at the index; `None` when the partition has none.
+    pub(crate) fn open(
+        reader: &Reader,
+        scope: &ScopeFilter,
+        is_whole: bool,
+        cache: &StateCache,
+    ) -> Result<Option<IndexView>> {
+        let Some(bytes) = reader.snapshot.get(&reader.keys.index_state())? else { return Ok(None) };
+        let mut cached = cache.lock();
+        let state = match &*cached {
+            Some((own, state)) if *own == bytes => Arc::clone(state),
+            _ => {
+                let state = Arc::new(State::decode(&bytes)?);
+                *cached = Some((bytes, Arc::clone(&state)));
+                state
+            }
+        };
+        drop(cached);
+        if state.rules.policy.is_none() {
+            return Ok(None);
+        }
+        let n_items = match scope {
+            _ if is_whole => Some(reader.head()?.n_items),
+            ScopeFilter::All | ScopeFilter::Epks(_) => None,
+            ScopeFilter::Place(place) => {
+                let record = reader.snapshot.get(&reader.keys.logical(place))?;
+                record.map(|bytes| LogicalRecord::decode(&bytes)).transpose()?.map(|r| r.n_items)
+            }
+        };
+        let nothing_dies =
+            reader.liveness.default_ttl.is_none() && reader.liveness.purges.is_empty();
+        Ok(Some(IndexView { state, n_items, is_exact: is_whole && nothing_dies }))
+    }
+}
+
+/// Reads the record of a path.
+fn path_record(reader: &Reader, path: &str) -> Result<Option<PathRecord>> {
+    let record = reader.snapshot.get(&reader.keys.path(path))?;
+    record.map(|bytes| PathRecord::decode(&bytes)).transpose()
+}
+
+fn store_direction(direction: Direction) -> store::Direction {
+    match direction {
+        Direction::Forward => store::Direction::Forward,
+        Direction::Backward => store::Direction::Backward,
+    }
+}
+
+fn failed(error: &Error) -> query::Error {
+    query::Error::source(error)
+}
+
+impl Source {
+    fn entries(
+        &self,
+        path: u16,
+        span: &TermSpan,
+        after: Option<(&[u8], u64)>,
+        direction: Direction,
+    ) -> impl Iterator<Item = Result<IndexEntry>> + '_ {
+        let keys = self.reader.keys;
+        let mut range = keys.terms(path, &span.start, &span.end);
+        if let Some((term, number)) = after {
+            let key = keys.term(path, term, number);
+            range = match direction {
+                Direction::Forward => range.after(&key),
+                Direction::Backward => range.before(&key),
+            };
+        }
+        let entries = self.reader.snapshot.scan(range, store_direction(direction));
+        entries.map(|entry| {
+            let (key, _) = entry?;
+            Ok(IndexEntry { term: term_of(&key)?.to_vec(), number: number_of_term(&key)? })
+        })
+    }
+
+    /// Finds the items without a path by leaving out those that have it.
+    fn eliminated(
+        &self,
+        path: Option<u16>,
+        after: Option<u64>,
+        direction: Direction,
+    ) -> Result<impl Iterator<Item = Result<u64>> + '_> {
+        let mut with = Vec::new();
+        if let Some(path) = path {
+            for entry in self.entries(path, &TermSpan::defined(), None, Direction::Forward) {
+                with.push(entry?.number);
+            }
+            with.sort_unstable();
+        }
+        let keys = self.reader.keys;
+        let range = match (after, direction) {
+            (Some(number), Direction::Backward) => keys.items(None).before(&keys.item(number)),
+            (after, Direction::Forward) => keys.items(after),
+            (None, Direction::Backward) => keys.items(None),
+        };
+        let items = self.reader.snapshot.scan(range, store_direction(direction));
+        Ok(items.filter_map(move |entry| {
+            let number = entry.map_err(Error::from).and_then(|(key, _)| number_of_item(&key));
+            match number {
+                Ok(number) => with.binary_search(&number).is_err().then_some(Ok(number)),
+                Err(error) => Some(Err(error)),
+            }
+        }))
+    }
+}
+
+impl ItemIndex for Source {
+    fn covers(&self, path: &IndexPath) -> bool {
+        let Some(view) = &self.index else { return false };
+        if !view.state.rules.covers(path) {
+            return false;
+        }
+        let text = path.to_string();
+        // When the book of paths is full, only those in it are indexed.
+        text.len() <= PATH_BYTES_MAX
+            && (view.state.n_paths < u16::MAX
+                || path_record(&self.reader, &text).is_ok_and(|record| record.is_some()))
+    }
+
+    fn seek(
+        &self,
+        path: &IndexPath,
+        span: &TermSpan,
+        after: Option<(&[u8], u64)>,
+        direction: Direction,
+    ) -> Box<dyn Iterator<Item = query::Result<IndexEntry>> + '_> {
+        match path_record(&self.reader, &path.to_string()) {
+            Ok(None) => Box::new(std::iter::empty()),
+            Ok(Some(record)) => {
+                let entries = self.entries(record.number, span, after, direction);
+                Box::new(entries.map(|entry| entry.map_err(|error| failed(&error))))
+            }
+            Err(error) => Box::new(std::iter::once(Err(failed(&error)))),
+        }
+    }
+
+    fn fetch(&self, number: u64) -> query::Result<Option<SourceItem>> {
+        self.find(number).map_err(|error| failed(&error))
+    }
+
+    fn without(
+        &self,
+        path: &IndexPath,
+        after: Option<u64>,
+        direction: Direction,
+    ) -> Option<Numbers<'_>> {
+        let view = self.index.as_ref()?;
+        let record = path_record(&self.reader, &path.to_string()).ok()?;
+        let number = record.as_ref().map(|record| record.number);
+        let list = record.filter(|record| record.epoch == view.state.epoch);
+        if let Some(mut absent) = list.and_then(|record| record.absent) {
+            let is_later = |number: &u64| match direction {
+                Direction::Forward => after.is_none_or(|after| *number > after),
+                Direction::Backward => after.is_none_or(|after| *number < after),
+            };
+            absent.retain(is_later);
+            if direction == Direction::Backward {
+                absent.reverse();
+            }
+            return Some(Box::new(absent.into_iter().map(Ok)));
+        }
+        if self.reader.head().ok()?.n_items > ELIMINATED_MAX {
+            return None;
+        }
+        // Made only when the first number is asked for: an order that descends rarely gets that far.
+        let made = std::iter::once_with(move || self.eliminated(number, after, direction));
+        Some(Box::new(made.flat_map(|numbers| -> Numbers<'_> {
+            match numbers {
+                Ok(numbers) => Box::new(numbers.map(|n| n.map_err(|error| failed(&error)))),
+                Err(error) => Box::new(std::iter::once(Err(failed(&error)))),
+            }
+        })))
+    }
+
+    fn n_items(&self) -> Option<u64> {
+        self.index.as_ref()?.n_items
+    }
+
+    fn is_exact(&self) -> bool {
+        self.index.as_ref().is_some_and(|view| view.is_exact)
+    }
+}

@@ -1,0 +1,22 @@
+//! The range index of a partition: `path number · term · item number`, written in the batch of the item.
+//!
+//! `terms` derives the terms of an item and what a write changes of them; `book` is what the writer knows: the rules in
+//! force, the numbers of paths, and for some paths the few items that lack them; `rebuild` moves the index from one
+//! policy to the next; `access` offers it to queries; `check` proves it against the items.
+//!
+//! Invariants:
+//! - The entries of an item are its terms under the policy, in every snapshot. While a policy takes over from others,
+//!   they are at least its terms under all of these policies at once and at most those under any of them; a path is
+//!   offered to queries only if all of them include it.
+//! - Path numbers are never reused.
+
+mod access;
+mod book;
+mod check;
+mod rebuild;
+mod rules;
+mod terms;
+
+pub(crate) use access::{IndexView, StateCache};
+pub(crate) use book::{Book, BookView};
+pub(crate) use terms::TermChange;

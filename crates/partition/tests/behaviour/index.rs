@@ -1,0 +1,339 @@
+//! The range index: what queries find through it, and that it follows every write and every policy.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use model::{Env, Value};
+use partition::{Scope, Settings};
+use query::index::IndexPolicy;
+use query::{ItemSource, PageRequest, PrepareOptions, SourceItem, Statement};
+
+use crate::support::*;
+
+/// A source without its index.
+struct Bare<'s>(&'s dyn ItemSource);
+
+impl ItemSource for Bare<'_> {
+    fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
+        self.0.scan(after)
+    }
+}
+
+fn statement(text: &str) -> Statement {
+    Statement::prepare(text, &[], &PrepareOptions::new(Env::fixed(1, START_MS))).unwrap()
+}
+
+fn rows(source: &dyn ItemSource, text: &str, items_max: usize) -> (Vec<Value>, u64) {
+    let (mut rows, mut n_read) = (Vec::new(), 0);
+    let mut continuation: Option<String> = None;
+    loop {
+        let request = PageRequest {
+            items_max,
+            bytes_max: 4 << 20,
+            deadline: None,
+            continuation: continuation.as_deref(),
+        };
+        let page = statement(text).run(source, &request).unwrap();
+        rows.extend(page.rows);
+        n_read += page.metrics.n_items_read;
+        continuation = page.continuation;
+        if continuation.is_none() {
+            return (rows, n_read);
+        }
+    }
+}
+
+/// Runs a query with and without the index; returns the items read with it.
+#[track_caller]
+fn agree(world: &World, scope: &Scope, text: &str) -> u64 {
+    let source = world.partition.source(scope);
+    let (expected, _) = rows(&Bare(&source), text, 1000);
+    for items_max in [2, 1000] {
+        let (found, _) = rows(&source, text, items_max);
+        assert_eq!(found, expected, "{text}\n{}", statement(text).explain(&source).unwrap());
+    }
+    rows(&source, text, 1000).1
+}
+
+const QUERIES: &[&str] = &[
+    "SELECT VALUE c.id FROM c WHERE c.n = 3",
+    "SELECT VALUE c.id FROM c WHERE c.n > 3 AND c.n <= 6",
+    "SELECT VALUE c.id FROM c WHERE c.n IN (1, 5, 'x') OR c.o.k = 'b'",
+    "SELECT VALUE c.id FROM c WHERE STARTSWITH(c.s, 'te') AND c.n > 1",
+    "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(c.tags, 'red')",
+    "SELECT VALUE c.id FROM c JOIN t IN c.tags WHERE t = 'blue'",
+    "SELECT VALUE c.id FROM c WHERE IS_DEFINED(c.rare)",
+    "SELECT VALUE c.id FROM c ORDER BY c.n",
+    "SELECT VALUE c.id FROM c ORDER BY c.n DESC",
+    "SELECT TOP 4 VALUE c.id FROM c ORDER BY c.rare",
+    "SELECT VALUE c.id FROM c ORDER BY c.rare DESC",
+    "SELECT VALUE c.id FROM c WHERE c.n > 2 ORDER BY c.o.k DESC OFFSET 1 LIMIT 5",
+    "SELECT VALUE c.id FROM c ORDER BY c.nowhere",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.n > 2",
+    "SELECT VALUE COUNT(1) FROM c",
+    "SELECT MIN(c.n) AS low, MAX(c.s) AS high, COUNT(c.rare) AS k FROM c",
+    "SELECT c.n, COUNT(1) AS k FROM c WHERE c.n < 4 GROUP BY c.n",
+];
+
+fn body(n: u64) -> String {
+    let mut text = format!(r#"{{"id":"{n}","pk":"{}","n":{}"#, n % 3, n % 8);
+    let tags = ["red", "green", "blue"];
+    let _ = write!(text, r#","tags":["{}","{}"]"#, tags[(n % 3) as usize], tags[(n % 2) as usize]);
+    let _ = write!(text, r#","s":"text {}","o":{{"k":"{}"}}"#, n % 5, ["a", "b"][(n % 2) as usize]);
+    if n.is_multiple_of(7) {
+        let _ = write!(text, r#","rare":{n}"#);
+    }
+    text + "}"
+}
+
+/// A quick look, for tests that look often.
+fn check_some(world: &World) {
+    world.check();
+    let source = world.partition.source(&Scope::All);
+    for text in QUERIES.iter().step_by(3) {
+        let (expected, _) = rows(&Bare(&source), text, 1000);
+        assert_eq!(rows(&source, text, 1000).0, expected, "{text}");
+    }
+}
+
+fn check_all(world: &World) {
+    world.check();
+    let scopes = [Scope::All, Scope::Logical(world.at(r#"["1"]"#))];
+    for scope in &scopes {
+        for text in QUERIES {
+            agree(world, scope, text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_index_follows_every_write() {
+    let world = World::new();
+    for n in 0..60 {
+        world.create(&body(n)).await.unwrap();
+    }
+    check_all(&world);
+    for n in (0..60).step_by(4) {
+        let pk = n % 3;
+        let text = format!(r#"{{"id":"{n}","pk":"{pk}","n":"{n}","tags":["red",[1]],"new":null}}"#);
+        world.upsert(&text).await.unwrap();
+    }
+    for n in (1..60).step_by(5) {
+        world.delete(&format!(r#"["{}"]"#, n % 3), &n.to_string()).await.unwrap();
+    }
+    check_all(&world);
+    world.partition.delete_logical(&world.at(r#"["2"]"#)).await.unwrap();
+    while world.partition.expire(7).await.unwrap() > 0 {}
+    check_all(&world);
+    for pk in 0..3 {
+        world.partition.delete_logical(&world.at(&format!(r#"["{pk}"]"#))).await.unwrap();
+    }
+    assert_eq!(world.check().n_terms, 0, "no item, no entry");
+}
+
+#[tokio::test]
+async fn dead_items_are_not_found() {
+    let world = World::with(with_ttl(10));
+    for n in 0..20 {
+        world.create(&body(n)).await.unwrap();
+    }
+    world.advance(6);
+    for n in 20..30 {
+        world.create(&body(n)).await.unwrap();
+    }
+    world.advance(6);
+    check_all(&world);
+    let (found, _) = rows(&world.partition.source(&Scope::All), "SELECT VALUE COUNT(1) FROM c", 10);
+    assert_eq!(found, [Value::from(10)]);
+    while world.partition.expire(7).await.unwrap() > 0 {}
+    check_all(&world);
+}
+
+#[tokio::test]
+async fn an_indexed_query_reads_only_what_it_needs() {
+    let world = World::new();
+    for n in 0..200 {
+        world.create(&body(n)).await.unwrap();
+    }
+    for (text, n_read_max) in [
+        ("SELECT * FROM c WHERE c.id = '77'", 1),
+        ("SELECT * FROM c WHERE c.rare > 190", 1),
+        ("SELECT TOP 5 * FROM c ORDER BY c.n", 5),
+        ("SELECT TOP 5 * FROM c ORDER BY c.n DESC", 5),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.n >= 2", 0),
+    ] {
+        let n_read = agree(&world, &Scope::All, text);
+        assert!(n_read <= n_read_max, "{text} read {n_read}");
+    }
+}
+
+fn with_policy(text: &str) -> Settings {
+    Settings { index_policy: IndexPolicy::from_policy(&json(text.as_bytes())), ..settings() }
+}
+
+const SOME: &str = r#"{"includedPaths":[{"path":"/n/?"},{"path":"/tags/[]/?"}],
+    "excludedPaths":[{"path":"/*"}]}"#;
+const OTHERS: &str =
+    r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/tags/*"},{"path":"/s/?"}]}"#;
+const NONE: &str = r#"{"indexingMode":"none"}"#;
+
+#[tokio::test]
+async fn a_policy_says_what_is_indexed() {
+    let world = World::with(with_policy(SOME));
+    for n in 0..30 {
+        world.create(&body(n)).await.unwrap();
+    }
+    check_all(&world);
+    let plan = |text: &str| statement(text).explain(&world.partition.source(&Scope::All)).unwrap();
+    assert_eq!(plan("SELECT * FROM c WHERE c.n = 1"), "stream\n  seek /n = 1\n");
+    assert_eq!(plan("SELECT * FROM c WHERE c.s = 'x'"), "stream\n  scan\n");
+    let none = World::with(with_policy(NONE));
+    none.create(&body(1)).await.unwrap();
+    check_all(&none);
+    assert_eq!(none.check().n_terms, 0);
+}
+
+#[tokio::test]
+async fn a_new_policy_is_reached_step_by_step_and_queries_stay_right() {
+    let world = World::new();
+    for n in 0..50 {
+        world.create(&body(n)).await.unwrap();
+    }
+    assert_eq!(world.partition.index_progress(), 100);
+    let mut next = 100;
+    for policy in [SOME, OTHERS, NONE, "{}"] {
+        world.partition.set_settings(Arc::new(with_policy(policy)));
+        assert!(world.partition.index_progress() < 100);
+        check_some(&world);
+        let mut n_steps = 0;
+        loop {
+            let has_more = world.partition.rebuild_index(11).await.unwrap();
+            check_some(&world);
+            if !has_more {
+                break;
+            }
+            n_steps += 1;
+            // Writes go on meanwhile, on both sides of the place that the rebuild has reached.
+            world.create(&body(next)).await.unwrap();
+            world.upsert(&body(next % 50).replace("text", "word")).await.unwrap();
+            let gone = next - 60;
+            drop(world.delete(&format!(r#"["{}"]"#, gone % 3), &gone.to_string()).await);
+            check_some(&world);
+            next += 1;
+        }
+        assert!(n_steps > 2, "{n_steps}");
+        assert_eq!(world.partition.index_progress(), 100);
+    }
+    let plan = statement("SELECT * FROM c WHERE c.s = 'x'");
+    let plan = plan.explain(&world.partition.source(&Scope::All)).unwrap();
+    assert_eq!(plan, "stream\n  seek /s = \"x\"\n");
+}
+
+#[tokio::test]
+async fn a_policy_can_change_before_the_last_one_is_reached() {
+    let world = World::new();
+    for n in 0..40 {
+        world.create(&body(n)).await.unwrap();
+    }
+    for (round, policy) in [SOME, OTHERS, NONE, "{}", SOME, OTHERS, "{}", SOME, NONE, OTHERS, "{}"]
+        .into_iter()
+        .enumerate()
+    {
+        world.partition.set_settings(Arc::new(with_policy(policy)));
+        world.partition.rebuild_index(9).await.unwrap();
+        world.upsert(&body(round as u64 * 3)).await.unwrap();
+        check_some(&world);
+    }
+    while world.partition.rebuild_index(9).await.unwrap() {}
+    check_all(&world);
+}
+
+#[tokio::test]
+async fn a_rebuild_goes_on_after_a_restart() {
+    let world = World::with(with_policy(SOME));
+    for n in 0..40 {
+        world.create(&body(n)).await.unwrap();
+    }
+    world.partition.set_settings(Arc::new(settings()));
+    assert!(world.partition.rebuild_index(10).await.unwrap());
+    let World { store, env, .. } = world;
+    let world = World::open(store, settings(), env);
+    assert!((20..100).contains(&world.partition.index_progress()));
+    check_all(&world);
+    let mut n_steps = 0;
+    while world.partition.rebuild_index(10).await.unwrap() {
+        n_steps += 1;
+    }
+    assert_eq!(n_steps, 2, "the first ten items are not done again");
+    check_all(&world);
+}
+
+/// An order by a path that few items lack needs no look at the others.
+#[tokio::test]
+async fn items_without_a_path_are_listed_while_they_are_few() {
+    let world = World::new();
+    for n in 0..100_u64 {
+        let has = if n % 20 == 3 { "" } else { r#","k":1"# };
+        world.create(&format!(r#"{{"id":"{n}","pk":1{has}}}"#)).await.unwrap();
+    }
+    assert!(agree(&world, &Scope::All, "SELECT TOP 7 VALUE c.id FROM c ORDER BY c.k") <= 8);
+    world.upsert(r#"{"id":"3","pk":1,"k":0}"#).await.unwrap();
+    world.delete("[1]", "23").await.unwrap();
+    world.check();
+    let (found, _) = rows(
+        &world.partition.source(&Scope::All),
+        "SELECT TOP 4 VALUE c.id FROM c ORDER BY c.k",
+        10,
+    );
+    assert_eq!(found, ["43", "63", "83", "3"].map(Value::from));
+    for n in 100..200 {
+        world.create(&format!(r#"{{"id":"{n}","pk":1}}"#)).await.unwrap();
+    }
+    world.check();
+    agree(&world, &Scope::All, "SELECT VALUE c.id FROM c ORDER BY c.k");
+}
+
+/// Prints what the default index costs a typical item.
+#[tokio::test]
+async fn the_entries_of_a_typical_item_are_small() {
+    let world = World::new();
+    let item = |n: u64| {
+        let padding = "lorem ipsum dolor sit amet ".repeat(16);
+        format!(
+            r#"{{"id":"6f1ed002-ab12-4c5e-9d3f-{n:012}","pk":"tenant-{}","type":"order","status":"open",
+            "createdAt":"2026-01-12T10:15:{:02}Z","updatedAt":1700000{n:03},"total":{}.25,"currency":"EUR",
+            "customer":{{"id":"c-{n}","name":"Ada Lovelace","email":"ada{n}@example.com"}},
+            "lines":[{{"sku":"A-{n}","quantity":2,"price":9.99}},{{"sku":"B-{n}","quantity":1,"price":19.5}}],
+            "tags":["new","gift"],"isPaid":true,"note":"{padding}"}}"#,
+            n % 4,
+            n % 60,
+            n * 3
+        )
+    };
+    let n_items = 100;
+    let mut item_bytes = 0;
+    for n in 0..n_items {
+        item_bytes += item(n).len();
+        world.create(&item(n)).await.unwrap();
+    }
+    let snapshot = world.store.snapshot();
+    let mut prefix = INCARNATION.to_be_bytes().to_vec();
+    prefix.push(0x0A);
+    let range = store::KeyRange::prefix(&prefix);
+    let keys: Vec<usize> = snapshot
+        .scan(range, store::Direction::Forward)
+        .map(|entry| entry.unwrap().0.len())
+        .collect();
+    let (n_keys, key_bytes) = (keys.len(), keys.iter().sum::<usize>());
+    let n_items = usize::try_from(n_items).unwrap();
+    println!(
+        "item {} bytes: {} entries, {} key bytes ({} without the prefix of the family), {} per entry",
+        item_bytes / n_items,
+        n_keys / n_items,
+        key_bytes / n_items,
+        (key_bytes - 9 * n_keys) / n_items,
+        key_bytes / n_keys
+    );
+    assert!(key_bytes / n_keys < 48, "an entry has {} bytes", key_bytes / n_keys);
+    assert!(n_keys / n_items < 40);
+}
