@@ -90,6 +90,16 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) durability: DurabilityArgument,
 
+    /// Memory for blocks of data that were read, in MiB; it fills as data is read. Without it, an eighth of the machine's, at most 1024
+    #[arg(
+        long,
+        value_name = "MIB",
+        env = "ORRERY_CACHE",
+        value_parser = clap::value_parser!(u32).range(1..=1_048_576),
+        help_heading = "Data"
+    )]
+    pub(crate) cache: Option<u32>,
+
     /// Physical partitions that a new container has at least, whatever its throughput
     #[arg(
         long,

@@ -64,11 +64,11 @@ impl Data {
     fn open(settings: &Settings, env: &Env) -> Result<Data> {
         let (folder, store) = match &settings.storage {
             Storage::Memory => (None, store::open_memory()),
-            Storage::Folder { path, durability } => {
+            Storage::Folder { path, durability, cache_bytes } => {
                 let folder = DataFolder::open(path)?;
                 let options = EmbeddedOptions {
                     durability: *durability,
-                    cache_bytes: store::CACHE_BYTES_DEFAULT,
+                    cache_bytes: *cache_bytes,
                     env: env.clone(),
                 };
                 let store = store::open_embedded(&folder.store(), &options)

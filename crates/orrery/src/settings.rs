@@ -10,6 +10,13 @@ use store::Durability;
 use crate::arguments::{DurabilityArgument, ServeArguments};
 use crate::keys::AccountKeys;
 
+const MIB: u64 = 1 << 20;
+
+// Limit: the cache that a machine of unknown size gets, and what one of any size gets at least and at most.
+const CACHE_MIB_UNKNOWN: u64 = 256;
+const CACHE_MIB_MIN: u64 = 64;
+const CACHE_MIB_MAX: u64 = 1024;
+
 // Limit: how much work a power cut may undo with `--durability relaxed`.
 const RELAXED_SYNC_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -30,7 +37,7 @@ pub(crate) struct Settings {
 #[derive(Debug)]
 pub(crate) enum Storage {
     Memory,
-    Folder { path: PathBuf, durability: Durability },
+    Folder { path: PathBuf, durability: Durability, cache_bytes: u64 },
 }
 
 #[derive(Debug)]
@@ -84,7 +91,28 @@ fn storage(arguments: &ServeArguments) -> Storage {
         DurabilityArgument::Fsync => Durability::Fsync,
         DurabilityArgument::Relaxed => Durability::Relaxed { interval: RELAXED_SYNC_INTERVAL },
     };
-    Storage::Folder { path: arguments.data.folder.clone(), durability }
+    let cache_mib = arguments.cache.map_or_else(default_cache_mib, u64::from);
+    Storage::Folder {
+        path: arguments.data.folder.clone(),
+        durability,
+        cache_bytes: cache_mib * MIB,
+    }
+}
+
+/// An eighth of the machine's memory, within bounds.
+fn default_cache_mib() -> u64 {
+    let memory = std::fs::read_to_string("/proc/meminfo").ok();
+    match memory.as_deref().and_then(memory_mib) {
+        Some(mib) => (mib / 8).clamp(CACHE_MIB_MIN, CACHE_MIB_MAX),
+        None => CACHE_MIB_UNKNOWN,
+    }
+}
+
+/// The first line of `/proc/meminfo` is `MemTotal:  24576000 kB`.
+fn memory_mib(text: &str) -> Option<u64> {
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = total.split_whitespace().next()?.parse().ok()?;
+    Some(kib / 1024)
 }
 
 fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
@@ -139,6 +167,13 @@ mod tests {
     }
 
     const OWN_KEY: &str = "b3duIGtleSBvd24ga2V5IG93biBrZXk=";
+
+    #[test]
+    fn memory_is_read_from_its_line() {
+        assert_eq!(memory_mib("MemTotal:       24576000 kB\nMemFree: 1 kB\n"), Some(24_000));
+        assert_eq!(memory_mib("MemFree: 1 kB\n"), None);
+        assert!((CACHE_MIB_MIN..=CACHE_MIB_MAX).contains(&default_cache_mib()));
+    }
 
     #[test]
     fn the_well_known_key_stays_on_this_machine() {

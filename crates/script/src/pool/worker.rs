@@ -37,7 +37,7 @@ impl Worker {
     ) -> Result<Answer, Failed> {
         let sandbox = match self.take(&invocation.script.version) {
             Some(sandbox) => sandbox,
-            None => self.fresh()?,
+            None => self.fresh(&invocation.script)?,
         };
         self.last = Some(invocation.script.clone());
         run::run(&sandbox, invocation, host, &self.limits)
@@ -56,8 +56,8 @@ impl Worker {
         self.ready.remove(at)
     }
 
-    fn fresh(&self) -> Result<Sandbox, Error> {
-        Sandbox::new(Entry::Api, &self.env, &self.limits)
+    fn fresh(&self, script: &Script) -> Result<Sandbox, Error> {
+        Sandbox::new(Entry::of(&script.body), &self.env, &self.limits)
             .map_err(|error| Error::Engine(error.to_string()))
     }
 
@@ -68,7 +68,7 @@ impl Worker {
             return;
         }
         // A failure shows again when a run needs the engine.
-        let Ok(mut sandbox) = self.fresh() else { return };
+        let Ok(mut sandbox) = self.fresh(&script) else { return };
         sandbox.prepare(&script);
         if self.ready.len() >= READY_MAX {
             self.ready.pop_front();

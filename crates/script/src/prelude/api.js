@@ -4,14 +4,14 @@
 // queue here. So a callback that starts the next operation never deepens the stack.
 
 import { apply, fixed, install as installGlobals, own, parse, refusal, stringify } from 'globals';
-import { install as installQuery } from 'query';
 
 const { assign, create, freeze } = Object;
 const isSafeInteger = Number.isSafeInteger;
 
 const PAGE_SIZE = 100;
 
-export function install(native) {
+// `installQuery` comes with scripts that mention the query API: it is a third of the prelude.
+export function install(native, installQuery) {
   const globals = installGlobals(native);
   let head;
   let tail;
@@ -142,16 +142,15 @@ export function install(native) {
   const collection = {};
 
   function operation(name, least, run) {
-    own(collection, name, function (...args) {
+    collection[name] = (...args) => {
       checkArity(name, args, least);
       const [options, callback] = trailing(name, args, least);
       return run(args, options, callback);
-    }, true);
-    own(collection[name], 'name', name);
+    };
   }
 
-  own(collection, 'getSelfLink', () => native.selfLink(), true);
-  own(collection, 'getAltLink', () => native.altLink(), true);
+  collection.getSelfLink = () => native.selfLink();
+  collection.getAltLink = () => native.altLink();
 
   operation('readDocument', 1, ([link], options, callback) =>
     settle(native.read(`${link}`, text(options.ifNoneMatch, 'ifNoneMatch')), callback,
@@ -190,9 +189,10 @@ export function install(native) {
   attachment('replaceAttachment', 2);
   attachment('deleteAttachment', 1);
 
-  // The query API is built when a script first uses it: most never do.
+  // The query API is built when a script first uses it.
   let built;
   function queries() {
+    if (installQuery === undefined) throw refusal(400, 'The query API must be called by its plain names.');
     return built ??= installQuery({
       native, collection, enqueue, newInfo, checkArity, trailing, pageSize, text,
       append: (feed) => appendFeed(feed),
@@ -200,13 +200,13 @@ export function install(native) {
   }
   for (const name of ['filter', 'map', 'pluck', 'flatten', 'sortBy', 'sortByDescending', 'unwind',
     'chain']) {
-    own(collection, name, (...args) => apply(queries()[name], undefined, args), true);
+    collection[name] = (...args) => apply(queries()[name], undefined, args);
   }
   const spatial = {};
   for (const name of ['distance', 'intersects', 'within', 'isValid', 'isValidDetailed']) {
-    own(spatial, name, (...args) => apply(queries().spatial[name], undefined, args), true);
+    spatial[name] = (...args) => apply(queries().spatial[name], undefined, args);
   }
-  own(collection, 'spatial', freeze(spatial), true);
+  collection.spatial = freeze(spatial);
   freeze(collection);
 
   // A request or response: named values, each readable, writable or neither.
@@ -237,13 +237,13 @@ export function install(native) {
       const before = get(name);
       set(name, before === undefined ? value : before + value);
     };
-    own(message, 'getValue', (name) => get(`${name}`), true);
-    own(message, 'setValue', (name, value) => set(`${name}`, value), true);
-    own(message, 'appendValue', (name, value) => append(`${name}`, value), true);
+    message.getValue = (name) => get(`${name}`);
+    message.setValue = (name, value) => set(`${name}`, value);
+    message.appendValue = (name, value) => append(`${name}`, value);
     for (const name in values) {
-      own(message, `get${name}`, () => get(name), true);
-      own(message, `set${name}`, (value) => set(name, value), true);
-      own(message, `append${name}`, (value) => append(name, value), true);
+      message[`get${name}`] = () => get(name);
+      message[`set${name}`] = (value) => set(name, value);
+      message[`append${name}`] = (value) => append(name, value);
     }
     return message;
   }
@@ -263,18 +263,18 @@ export function install(native) {
     const alias = create(collection);
     const abort = (error) => { native.abort(globals.describe(error)); throw error; };
     const requestMessage = freeze(newMessage(request, headers ?? {}));
-    own(context, 'getCollection', () => alias, true);
-    own(context, 'getRequest', () => requestMessage, true);
-    own(context, 'abort', abort, true);
-    own(alias, 'request', requestMessage, true);
+    context.getCollection = () => alias;
+    context.getRequest = () => requestMessage;
+    context.abort = abort;
+    alias.request = requestMessage;
     if (role !== 'pre') {
       response = { __proto__: null, Body: { json: responseJson, isWritable: true } };
       const responseMessage = newMessage(response, {});
-      own(responseMessage, 'getResourceQuotaCurrentUsage', () => native.usage()[2], true);
-      own(responseMessage, 'getMaxResourceQuota', () => native.usage()[3], true);
+      responseMessage.getResourceQuotaCurrentUsage = () => native.usage()[2];
+      responseMessage.getMaxResourceQuota = () => native.usage()[3];
       freeze(responseMessage);
-      own(context, 'getResponse', () => responseMessage, true);
-      own(alias, 'response', responseMessage, true);
+      context.getResponse = () => responseMessage;
+      alias.response = responseMessage;
       appendFeed = (feed) => responseMessage.appendBody(stringify(feed));
     }
     freeze(context);

@@ -161,24 +161,3 @@ impl Loader for NoModules {
         Err(rquickjs::Error::new_loading(name))
     }
 }
-#[cfg(test)]
-mod probe {
-    use super::*;
-    fn cpu()->f64{ let s=std::fs::read_to_string("/proc/thread-self/schedstat").unwrap(); s.split(' ').next().unwrap().parse::<f64>().unwrap()/1000.0 }
-    #[test]
-    fn probe() {
-        let env=Env::system(); let limits=Limits::service();
-        let script=Script{id:"s".into(),version:"v".into(),body:"function transfer(from, amount) {\n    var docs = __.getAltLink() + '/docs/';\n    __.readDocument(docs + from, function (err, a) {\n        if (err) throw err;\n        a.money -= amount;\n        __.replaceDocument(a._self, a, {etag: a._etag}, function (err, b) {\n            if (err) throw err;\n            getContext().getResponse().setBody(b);\n        });\n    });\n}".into()};
-        let _=prelude::modules();
-        for _ in 0..3 {
-            let n=400; let f=n as f64;
-            let c=cpu(); for _ in 0..n { let r=Runtime::new().unwrap(); let x=Context::custom::<Intrinsics>(&r).unwrap(); drop(x); drop(r);} println!("engine+context {:.0}", (cpu()-c)/f);
-            let m=prelude::modules().unwrap();
-            for name in ["globals","api"] {
-            let c=cpu(); for _ in 0..n { let r=Runtime::new().unwrap(); r.set_loader(m,m); let x=Context::custom::<Intrinsics>(&r).unwrap(); x.with(|ctx| {let _:Object<'_>=Module::import(&ctx, name).unwrap().finish().unwrap();}); drop(x); drop(r);} println!("+import {name} {:.0}", (cpu()-c)/f);}
-            let c=cpu(); for _ in 0..n { let r=Runtime::new().unwrap(); r.set_loader(m,m); let x=Context::custom::<Intrinsics>(&r).unwrap(); let b=Rc::new(Bridge::new(env.clone(),10)); x.with(|ctx| {let _:Object<'_>=Module::import(&ctx, "api").unwrap().finish().unwrap(); native::install(&ctx,&b).unwrap();}); drop(x); drop(r);} println!("+native {:.0}", (cpu()-c)/f);
-            let c=cpu(); for _ in 0..n { let s=Sandbox::new(Entry::Api,&env,&limits).unwrap(); drop(s);} println!("Sandbox::new {:.0}", (cpu()-c)/f);
-            let c=cpu(); for _ in 0..n { let mut s=Sandbox::new(Entry::Api,&env,&limits).unwrap(); s.prepare(&script); drop(s);} println!("+prepare {:.0}", (cpu()-c)/f);
-        }
-    }
-}

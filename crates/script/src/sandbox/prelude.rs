@@ -12,25 +12,39 @@ use rquickjs::{Context, Module, Runtime, WriteOptions};
 
 use super::Intrinsics;
 
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("globals", include_str!("../prelude/globals.js")),
     ("query", include_str!("../prelude/query.js")),
     ("api", include_str!("../prelude/api.js")),
+    ("full", include_str!("../prelude/full.js")),
 ];
 
 /// The module that a sandbox starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// Procedures and triggers: the whole API.
+    /// Procedures and triggers.
     Api,
+    /// The same with the JavaScript query API.
+    Full,
     /// User-defined functions: the language and its errors.
     Globals,
 }
 
+/// What a script must write somewhere to use the query API.
+const QUERY_WORDS: [&str; 9] =
+    ["filter", "map", "pluck", "flatten", "sortBy", "unwind", "chain", "spatial", "queryDocuments"];
+
 impl Entry {
+    /// The smallest prelude that serves the body of a procedure or trigger.
+    pub(crate) fn of(body: &str) -> Entry {
+        let mentions_queries = QUERY_WORDS.iter().any(|word| body.contains(word));
+        if mentions_queries { Entry::Full } else { Entry::Api }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Entry::Api => "api",
+            Entry::Full => "full",
             Entry::Globals => "globals",
         }
     }
@@ -65,6 +79,6 @@ fn compile(name: &str, source: &str) -> rquickjs::Result<Vec<u8>> {
     let context = Context::custom::<Intrinsics>(&runtime)?;
     context.with(|ctx| {
         let module = Module::declare(ctx.clone(), name, source)?;
-        module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })
+        module.write(WriteOptions { strip_source: true, strip_debug: true, ..WriteOptions::default() })
     })
 }
