@@ -79,6 +79,10 @@ fn compile(name: &str, source: &str) -> rquickjs::Result<Vec<u8>> {
     let context = Context::custom::<Intrinsics>(&runtime)?;
     context.with(|ctx| {
         let module = Module::declare(ctx.clone(), name, source)?;
-        module.write(WriteOptions { strip_source: true, strip_debug: true, ..WriteOptions::default() })
+        module.write(WriteOptions {
+            strip_source: true,
+            strip_debug: true,
+            ..WriteOptions::default()
+        })
     })
 }
