@@ -21,7 +21,7 @@ KEY = os.environ.get(
 READ_ONLY_KEY = os.environ.get("ORRERY_READ_ONLY_KEY")
 MIN_PARTITIONS = int(os.environ.get("ORRERY_MIN_PARTITIONS", "1"))
 
-_PROXIES = ("DatabaseProxy", "ContainerProxy", "UserProxy")
+_PROXIES = ("DatabaseProxy", "ContainerProxy", "UserProxy", "ScriptsProxy")
 _PAGED_PREFIXES = ("list_", "query_")
 _PAGED_NAMES = ("read_all_items", "read_feed_ranges")
 _END = object()
@@ -57,7 +57,7 @@ async def account_of(client):
 
 
 class Bridge:
-    """A synchronous client, database, container or user that is called with `await`."""
+    """A synchronous client, database, container, user or scripts that is called with `await`."""
 
     def __init__(self, target):
         self._target = target
@@ -65,7 +65,7 @@ class Bridge:
     def __getattr__(self, name):
         value = getattr(self._target, name)
         if not callable(value):
-            return value
+            return _wrap(value)
         if name.startswith("get_") and name.endswith("_client"):
             return lambda *args, **options: _wrap(value(*_bare(args), **options))
         if name.startswith(_PAGED_PREFIXES) or name in _PAGED_NAMES:
