@@ -262,4 +262,6 @@ pub struct FeedStart {
 pub struct QueryText {
     pub text: String,
     pub parameters: Vec<(String, model::Value)>,
+    /// Where an ORDER BY goes on: `resumeFilter` of the body, sent by SDKs that keep positions themselves.
+    pub resume_filter: Option<model::Value>,
 }

@@ -126,10 +126,31 @@ async fn mistakes_in_a_query_are_shown() {
 }
 
 #[tokio::test]
+async fn an_order_goes_on_where_the_client_says() {
+    let client = filled(1).await;
+    let run = |filter: &str| ItemAction::Query {
+        query: QueryText {
+            text: "SELECT VALUE c.n FROM c ORDER BY c.n".to_owned(),
+            resume_filter: Some(model::json::parse(filter.as_bytes()).unwrap()),
+            ..QueryText::default()
+        },
+        cross_partition: true,
+        wants_query_metrics: false,
+        wants_index_metrics: account::IndexMetrics::No,
+        enable_scan: false,
+    };
+    let items = client.items().range(0);
+    let rest = items.run(run(r#"{"value":[20],"exclude":false}"#)).await.expect(200);
+    let rest: Vec<i64> = rest.rows.iter().map(|row| row.as_i64().unwrap()).collect();
+    assert_eq!(rest, (20..30).collect::<Vec<_>>());
+    client.items().range(0).run(run(r#"{"value":7}"#)).await.expect(400);
+}
+
+#[tokio::test]
 async fn plans_are_answered() {
     let client = filled(3).await;
     let plan = |text: &str, features: &str| {
-        let query = QueryText { text: text.to_owned(), parameters: Vec::new() };
+        let query = QueryText { text: text.to_owned(), ..QueryText::default() };
         ItemAction::QueryPlan { query, supported_features: features.to_owned() }
     };
     let answer =

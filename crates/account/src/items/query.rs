@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::{Charge, EpkRange, Failure, Status, Value};
-use query::{Features, PageRequest, PrepareOptions, Statement};
+use query::{Features, PageRequest, PrepareOptions, ResumeFilter, Statement};
 
 use super::ItemRequest;
 use super::feed::Page;
@@ -98,7 +98,9 @@ impl ItemRequest<'_> {
     }
 
     fn prepare_query(&self, query: &QueryText) -> Result<Statement> {
-        let options = self.prepare_options(&query.text);
+        let mut options = self.prepare_options(&query.text);
+        options.resume_filter =
+            query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
         Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
     }
 

@@ -196,7 +196,7 @@ impl Client {
 
     pub async fn query_resources(&self, path: &str, text: &str) -> Answer {
         let (owner, kind) = feed(path);
-        let query = QueryText { text: text.to_owned(), parameters: Vec::new() };
+        let query = QueryText { text: text.to_owned(), ..QueryText::default() };
         self.call(Operation::QueryResources { owner, kind, query }).await
     }
 
@@ -309,7 +309,7 @@ impl Items<'_> {
     }
 
     pub async fn query_with(&self, text: &str, cross_partition: bool) -> Answer {
-        let query = QueryText { text: text.to_owned(), parameters: Vec::new() };
+        let query = QueryText { text: text.to_owned(), ..QueryText::default() };
         let wants_index_metrics = IndexMetrics::No;
         let (wants_query_metrics, enable_scan) = (true, false);
         self.run(ItemAction::Query {

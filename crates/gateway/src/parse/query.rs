@@ -17,7 +17,7 @@ impl Request<'_> {
         let body = self.json_body()?;
         if self.is_sql()? {
             let text = std::str::from_utf8(&body).map_err(|_| invalid("it is not UTF-8"))?;
-            return Ok(QueryText { text: text.to_owned(), parameters: Vec::new() });
+            return Ok(QueryText { text: text.to_owned(), ..QueryText::default() });
         }
         let value = model::json::parse(&body).map_err(|error| invalid(&error.to_string()))?;
         let text = value.get("query").and_then(Value::as_str);
@@ -27,7 +27,9 @@ impl Request<'_> {
             Some(Value::Array(parameters)) => self::parameters(parameters)?,
             Some(_) => return Err(invalid("'parameters' is an array")),
         };
-        Ok(QueryText { text: text.to_owned(), parameters })
+        // Wire: `null` means the same as leaving it out.
+        let resume_filter = value.get("resumeFilter").filter(|it| !it.is_null()).cloned();
+        Ok(QueryText { text: text.to_owned(), parameters, resume_filter })
     }
 }
 
@@ -87,6 +89,11 @@ mod tests {
         assert_eq!(read.text, "SELECT 1");
         assert_eq!(read.parameters.len(), 1);
         assert!(query(json, r#"{"query":"q","parameters":null}"#).unwrap().parameters.is_empty());
+        let resumed = query(json, r#"{"query":"q","resumeFilter":{"value":[]}}"#).unwrap();
+        assert!(resumed.resume_filter.is_some());
+        assert!(
+            query(json, r#"{"query":"q","resumeFilter":null}"#).unwrap().resume_filter.is_none()
+        );
         assert_eq!(query("application/sql; charset=utf-8", "SELECT 2").unwrap().text, "SELECT 2");
     }
 
