@@ -8,6 +8,7 @@ use query::index::{Declared, IndexPath, PATH_BYTES_MAX, TermSpan};
 use query::{Direction, Entries, IndexEntry, ItemIndex, Numbers, SourceItem};
 
 use super::rules::State;
+use super::times::TIME_PATH;
 use crate::keys::{number_of_item, number_of_term, term_of};
 use crate::reader::{Reader, ScopeFilter};
 use crate::record::PathRecord;
@@ -139,10 +140,14 @@ impl Source {
 impl ItemIndex for Source {
     fn covers(&self, path: &IndexPath) -> bool {
         let Some(view) = &self.index else { return false };
+        let text = path.to_string();
+        // Wire: the time of the last write is indexed whatever the policy says.
+        if text == TIME_PATH {
+            return true;
+        }
         if !view.state.rules.covers(path) {
             return false;
         }
-        let text = path.to_string();
         // When the book of paths is full, only those in it are indexed.
         text.len() <= PATH_BYTES_MAX
             && (view.state.n_paths < u16::MAX
@@ -167,6 +172,12 @@ impl ItemIndex for Source {
         after: Option<(&[u8], u64)>,
         direction: Direction,
     ) -> Entries<'_> {
+        if name == TIME_PATH {
+            return match self.reader.times(span, after, direction) {
+                Ok(entries) => Box::new(entries.map(|entry| entry.map_err(|error| failed(&error)))),
+                Err(error) => Box::new(std::iter::once(Err(failed(&error)))),
+            };
+        }
         match path_record(&self.reader, name) {
             Ok(None) => Box::new(std::iter::empty()),
             Ok(Some(record)) => {
@@ -188,7 +199,11 @@ impl ItemIndex for Source {
         direction: Direction,
     ) -> Option<Numbers<'_>> {
         let view = self.index.as_ref()?;
-        let record = path_record(&self.reader, &path.to_string()).ok()?;
+        let text = path.to_string();
+        if text == TIME_PATH {
+            return Some(Box::new(std::iter::empty()));
+        }
+        let record = path_record(&self.reader, &text).ok()?;
         let number = record.as_ref().map(|record| record.number);
         let list = record.filter(|record| record.epoch == view.state.epoch);
         if let Some(mut absent) = list.and_then(|record| record.absent) {

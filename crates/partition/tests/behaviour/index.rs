@@ -355,6 +355,38 @@ async fn several_keys_stream_from_a_composite_index() {
     }
 }
 
+/// The feed is in time order, so that it serves as the index of `_ts`.
+#[tokio::test]
+async fn the_time_of_the_last_write_is_indexed() {
+    let world = World::new();
+    for n in 0..60 {
+        world.create(&body(n)).await.unwrap();
+        if n % 4 == 3 {
+            world.advance(1);
+        }
+    }
+    for n in [50, 3, 17] {
+        world.upsert(&body(n)).await.unwrap();
+    }
+    let start = START_MS / 1000;
+    for (text, n_read_max) in [
+        (format!("SELECT VALUE c.id FROM c WHERE c._ts = {}", start + 3), 4),
+        (format!("SELECT VALUE c.id FROM c WHERE c._ts >= {}", start + 14), 7),
+        (format!("SELECT VALUE c.id FROM c WHERE c._ts > {start}.5 AND c._ts < {}", start + 2), 4),
+        ("SELECT TOP 5 VALUE c.id FROM c ORDER BY c._ts DESC".to_owned(), 5),
+        ("SELECT TOP 5 VALUE c.id FROM c ORDER BY c._ts".to_owned(), 5),
+        ("SELECT VALUE c.id FROM c ORDER BY c._ts".to_owned(), 60),
+        ("SELECT MIN(c._ts) AS low, MAX(c._ts) AS high, COUNT(c._ts) AS k FROM c".to_owned(), 2),
+        ("SELECT VALUE c.id FROM c WHERE IS_STRING(c._ts)".to_owned(), 0),
+        ("SELECT VALUE c.id FROM c WHERE c._ts > 99999999999".to_owned(), 0),
+        ("SELECT VALUE c.id FROM c WHERE c._ts < 0 OR c._ts = '1'".to_owned(), 0),
+    ] {
+        let n_read = agree(&world, &Scope::All, &text);
+        assert!(n_read <= n_read_max, "{text} read {n_read}");
+        agree(&world, &Scope::Logical(world.at(r#"["1"]"#)), &text);
+    }
+}
+
 /// One key without a key in the request: its members are read, not the range.
 #[tokio::test]
 async fn narrow_spans_read_only_their_logical_partitions() {
