@@ -124,7 +124,7 @@ impl Reader {
     /// The last commit at or below `seconds`, never below `after`.
     ///
     /// Time never runs backwards along the feed, so a binary search over LSNs finds it with a few seeks.
-    fn last_not_later_than(&self, seconds: u64, after: Lsn, end: Lsn) -> Result<Lsn> {
+    pub(crate) fn last_not_later_than(&self, seconds: u64, after: Lsn, end: Lsn) -> Result<Lsn> {
         let (mut low, mut high) = (after.0, end.0.max(after.0));
         while low < high {
             let middle = low + (high - low) / 2;
