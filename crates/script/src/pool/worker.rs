@@ -5,6 +5,7 @@
 //! ran last.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use model::Env;
 
@@ -40,6 +41,11 @@ impl Worker {
             None => self.fresh(&invocation.script)?,
         };
         self.last = Some(invocation.script.clone());
+        // A run without functions has nothing to put at hand.
+        let _leave = (!invocation.functions.is_empty()).then(|| {
+            let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
+            udf::offer(&self.env, &self.limits, Arc::clone(&invocation.functions), stop_by)
+        });
         run::run(&sandbox, invocation, host, &self.limits)
     }
 
@@ -47,8 +53,8 @@ impl Worker {
         &mut self,
         scripts: Vec<Script>,
         work: impl FnOnce() -> T,
-    ) -> Result<(T, bool), Error> {
-        udf::run_with(&self.env, &self.limits, scripts, work)
+    ) -> (T, bool) {
+        udf::run_with(&self.env, &self.limits, scripts.into(), work)
     }
 
     fn take(&mut self, version: &str) -> Option<Sandbox> {
