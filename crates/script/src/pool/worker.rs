@@ -24,11 +24,13 @@ pub(crate) struct Worker {
     /// Compiled and never run, the latest script last.
     ready: VecDeque<Sandbox>,
     last: Option<Script>,
+    /// What ran last, to be taken apart when its answer is on the way.
+    spent: Option<Sandbox>,
 }
 
 impl Worker {
     pub(super) fn new(env: Env, limits: Limits) -> Worker {
-        Worker { env, limits, ready: VecDeque::new(), last: None }
+        Worker { env, limits, ready: VecDeque::new(), last: None, spent: None }
     }
 
     pub(crate) fn invoke(
@@ -46,7 +48,14 @@ impl Worker {
             let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
             udf::offer(&self.env, &self.limits, Arc::clone(&invocation.functions), stop_by)
         });
-        run::run(&sandbox, invocation, host, &self.limits)
+        let ended = run::run(&sandbox, invocation, host, &self.limits);
+        self.spent = Some(sandbox);
+        ended
+    }
+
+    /// Takes apart what the last run left. To free an engine takes a fifth of the time of a run.
+    pub(super) fn tidy(&mut self) {
+        self.spent = None;
     }
 
     pub(crate) fn with_udfs<T>(
@@ -84,6 +93,7 @@ impl Worker {
 
     pub(super) fn forget(&mut self) {
         self.ready.clear();
+        self.spent = None;
         self.last = None;
     }
 }
