@@ -35,16 +35,20 @@ pub(super) fn may_call(text: &str) -> bool {
         || text.as_bytes().windows(4).any(|window| window.eq_ignore_ascii_case(b"udf "))
 }
 
+/// The host that knows these functions.
+pub(super) fn host_of(scripts: &[Script]) -> Arc<dyn UdfHost> {
+    Arc::new(ContainerUdfs(scripts.iter().map(|script| script.id.to_string()).collect()))
+}
+
 impl ItemRequest<'_> {
-    fn udf_scripts(&self) -> Vec<Script> {
+    pub(super) fn udf_scripts(&self) -> Vec<Script> {
         let tables = self.inner.catalog.tables();
         let number = self.container.record().number;
         tables.children(number, ResourceKind::Udf, 0).map(|record| script_of(record)).collect()
     }
 
     pub(super) fn udf_host(&self) -> Arc<dyn UdfHost> {
-        let names = self.udf_scripts().into_iter().map(|script| script.id.to_string()).collect();
-        Arc::new(ContainerUdfs(names))
+        host_of(&self.udf_scripts())
     }
 
     /// The same query on a script thread.
