@@ -8,11 +8,12 @@ use store::Store;
 
 use crate::catalog::Catalog;
 use crate::catalog::permissions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grant::Grant;
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
+use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
 
@@ -25,6 +26,7 @@ pub struct AccountOptions {
     /// How long all-versions-and-deletes entries are kept in containers without a policy of their own;
     /// `None` leaves that feed off for them.
     pub version_retention: Option<Duration>,
+    pub relocation: RelocationOptions,
 }
 
 impl Default for AccountOptions {
@@ -33,6 +35,7 @@ impl Default for AccountOptions {
             min_partitions: 1,
             default_consistency: Consistency::Session,
             version_retention: None,
+            relocation: RelocationOptions::default(),
         }
     }
 }
@@ -40,7 +43,7 @@ impl Default for AccountOptions {
 /// One account over one store.
 #[derive(Debug)]
 pub struct Account {
-    inner: Inner,
+    pub(crate) inner: Inner,
 }
 
 /// What the operations of the account share.
@@ -48,6 +51,7 @@ pub struct Account {
 pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scripts: Scripts,
+    pub(crate) relocations: Arc<Relocations>,
     metrics: Arc<Metrics>,
 }
 
@@ -57,6 +61,7 @@ impl Inner {
         Inner {
             catalog: Arc::clone(&self.catalog),
             scripts: self.scripts.clone(),
+            relocations: Arc::clone(&self.relocations),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -85,8 +90,10 @@ impl Account {
         env: Env,
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
+        let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
-        Ok(Arc::new(Account { inner: Inner { catalog, scripts, metrics: Arc::default() } }))
+        let inner = Inner { catalog, scripts, relocations, metrics: Arc::default() };
+        Ok(Arc::new(Account { inner }))
     }
 
     /// Answers one call.
@@ -186,7 +193,7 @@ impl Account {
         }
     }
 
-    /// Runs TTL expiry, version trimming and the reclaim of deleted containers until `shutdown` resolves.
+    /// Runs TTL expiry, version trimming, due splits and the reclaim of deleted containers until `shutdown` resolves.
     pub async fn run_jobs(self: Arc<Self>, shutdown: impl Future<Output = ()> + Send) {
         jobs::run(&self.inner, shutdown).await;
     }
@@ -194,6 +201,20 @@ impl Account {
     /// Runs every background job once to its end; for tests and for an orderly stop.
     pub async fn run_jobs_once(&self) -> Result<()> {
         jobs::run_once(&self.inner).await
+    }
+
+    /// Reads every partition whole and compares all that it keeps with its items; the first fault is the error.
+    /// For tests and for an operator in doubt: it takes as long as reading everything.
+    pub fn check_partitions(&self) -> Result<()> {
+        let containers: Vec<_> = self.inner.catalog.tables().containers().cloned().collect();
+        for partition in containers.iter().flat_map(|container| container.partitions()) {
+            let report = partition.check_consistency()?;
+            if let Some(problem) = report.problems.first() {
+                let range = partition.range();
+                return Err(Error::PartitionInconsistent { range, problem: problem.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Orderly stop: everything acknowledged is on disk when this returns.
