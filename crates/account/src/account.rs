@@ -14,6 +14,7 @@ use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
+use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
 
@@ -30,6 +31,7 @@ pub struct AccountOptions {
     pub enforcement: Enforcement,
     /// Slow ranges save idle throughput and spend it later.
     pub has_burst: bool,
+    pub relocation: RelocationOptions,
 }
 
 impl Default for AccountOptions {
@@ -40,6 +42,7 @@ impl Default for AccountOptions {
             version_retention: None,
             enforcement: Enforcement::Off,
             has_burst: false,
+            relocation: RelocationOptions::default(),
         }
     }
 }
@@ -47,7 +50,7 @@ impl Default for AccountOptions {
 /// One account over one store.
 #[derive(Debug)]
 pub struct Account {
-    inner: Inner,
+    pub(crate) inner: Inner,
 }
 
 /// What the operations of the account share.
@@ -56,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scripts: Scripts,
     pub(crate) shared_buckets: Arc<SharedBuckets>,
+    pub(crate) relocations: Arc<Relocations>,
     metrics: Arc<Metrics>,
 }
 
@@ -66,6 +70,7 @@ impl Inner {
             catalog: Arc::clone(&self.catalog),
             scripts: self.scripts.clone(),
             shared_buckets: Arc::clone(&self.shared_buckets),
+            relocations: Arc::clone(&self.relocations),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -94,9 +99,11 @@ impl Account {
         env: Env,
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
+        let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
-        Ok(Arc::new(Account { inner: Inner { catalog, scripts, shared_buckets, metrics } }))
+        let inner = Inner { catalog, scripts, relocations, shared_buckets, metrics };
+        Ok(Arc::new(Account { inner }))
     }
 
     /// Answers one call.
@@ -208,7 +215,7 @@ impl Account {
         Ok(ContainerHeat::of(&tables, container))
     }
 
-    /// Runs TTL expiry, version trimming and the reclaim of deleted containers until `shutdown` resolves.
+    /// Runs TTL expiry, version trimming, due splits and the reclaim of deleted containers until `shutdown` resolves.
     pub async fn run_jobs(self: Arc<Self>, shutdown: impl Future<Output = ()> + Send) {
         jobs::run(&self.inner, shutdown).await;
     }
@@ -216,6 +223,20 @@ impl Account {
     /// Runs every background job once to its end; for tests and for an orderly stop.
     pub async fn run_jobs_once(&self) -> Result<()> {
         jobs::run_once(&self.inner).await
+    }
+
+    /// Reads every partition whole and compares all that it keeps with its items; the first fault is the error.
+    /// For tests and for an operator in doubt: it takes as long as reading everything.
+    pub fn check_partitions(&self) -> Result<()> {
+        let containers: Vec<_> = self.inner.catalog.tables().containers().cloned().collect();
+        for partition in containers.iter().flat_map(|container| container.partitions()) {
+            let report = partition.check_consistency()?;
+            if let Some(problem) = report.problems.first() {
+                let range = partition.range();
+                return Err(Error::PartitionInconsistent { range, problem: problem.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Orderly stop: everything acknowledged is on disk when this returns.
