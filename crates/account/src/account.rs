@@ -102,7 +102,7 @@ impl Account {
         let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
-        let inner = Inner { catalog, scripts, relocations, shared_buckets, metrics };
+        let inner = Inner { catalog, scripts, shared_buckets, relocations, metrics };
         Ok(Arc::new(Account { inner }))
     }
 
@@ -161,17 +161,14 @@ impl Account {
         self.inner.options().default_consistency
     }
 
-    /// Drops every database. Tokens and continuations of before are void.
-    pub async fn reset(&self) -> Result<()> {
-        let reset = self.inner.catalog.change(|draft| {
-            let databases: Vec<_> = draft.tables.children_of_kind(ResourceKind::Database);
-            for database in databases {
-                draft.delete(&database);
-            }
-            draft.new_secret();
-            Ok(())
-        });
-        reset.await
+    /// The account's clock, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.inner.env().now_ms()
+    }
+
+    /// Moves the account's clock forward, for tests of expiry. It does not move back; a restart begins with the real time.
+    pub fn advance_clock(&self, by: Duration) {
+        self.inner.env().advance(by);
     }
 
     pub fn metrics(&self) -> AccountMetrics {
@@ -205,6 +202,15 @@ impl Account {
             n_partitions_to_reclaim,
             store: catalog.store.statistics(),
         }
+    }
+
+    /// Names of all databases and containers, in order.
+    pub fn container_names(&self) -> Vec<(String, String)> {
+        let tables = self.inner.catalog.tables();
+        let mut names: Vec<_> =
+            tables.containers().map(|container| container.names().into()).collect();
+        names.sort();
+        names
     }
 
     /// What each range of a container used lately.
