@@ -25,6 +25,8 @@ pub struct AccountOptions {
     /// How long all-versions-and-deletes entries are kept in containers without a policy of their own;
     /// `None` leaves that feed off for them.
     pub version_retention: Option<Duration>,
+    /// Whether partitions keep the indexes of their containers. Without them every query scans, and answers the same.
+    pub keeps_indexes: bool,
 }
 
 impl Default for AccountOptions {
@@ -33,6 +35,7 @@ impl Default for AccountOptions {
             min_partitions: 1,
             default_consistency: Consistency::Session,
             version_retention: None,
+            keeps_indexes: true,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{ETag, Env, Object, RangeId, Value};
 use partition::{LOGICAL_BYTES_MAX, Settings};
+use query::index::IndexPolicy;
 use store::Store;
 
 use crate::account::AccountOptions;
@@ -112,7 +113,11 @@ fn settings(
         version_retention: properties.version_retention.or(options.version_retention),
         logical_bytes_max: LOGICAL_BYTES_MAX,
         is_indexed: properties.is_indexed,
-        index_policy: properties.index_policy.clone(),
+        index_policy: if options.keeps_indexes {
+            properties.index_policy.clone()
+        } else {
+            IndexPolicy::none()
+        },
     }
 }
 

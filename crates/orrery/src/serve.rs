@@ -92,6 +92,7 @@ fn account_options(settings: &Settings) -> AccountOptions {
         min_partitions: settings.min_partitions,
         default_consistency: Consistency::Session,
         version_retention: None,
+        ..AccountOptions::default()
     }
 }
 

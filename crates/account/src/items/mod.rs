@@ -11,6 +11,7 @@ mod point;
 mod purge;
 mod query;
 mod query_facts;
+mod query_merge;
 mod scope;
 mod scripts;
 mod udfs;
