@@ -47,7 +47,7 @@ pub(crate) struct Keys {
 pub(crate) struct Place(Bytes);
 
 /// Commit and place within the commit: the order of both feeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Moment {
     pub(crate) lsn: Lsn,
     pub(crate) seq: u16,

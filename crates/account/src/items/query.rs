@@ -190,6 +190,10 @@ impl ItemRequest<'_> {
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             let Some(source) = target.source(range, &cursor.epks) else { continue };
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            if self.is_throttled(range, &page)? {
+                walk.cursors.push_front(cursor);
+                break;
+            }
             page.serve(range.id(), range.partition.lsn());
             totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
             let room = page.room();
@@ -202,7 +206,11 @@ impl ItemRequest<'_> {
             let rows =
                 statement.run(&source, &request).map_err(|error| self.fail_query(range, error))?;
             totals.add(&rows.metrics);
-            page.add(rows.rows.iter().map(to_bytes).collect(), query_facts::charge(&rows.metrics));
+            page.add(
+                range.id(),
+                rows.rows.iter().map(to_bytes).collect(),
+                query_facts::charge(&rows.metrics),
+            );
             if let Some(next) = rows.continuation {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use model::Charge;
 use query::{MergedSource, PageRequest, Statement};
 
 use super::ItemRequest;
@@ -32,11 +33,11 @@ impl ItemRequest<'_> {
         for range in self.container.ranges.overlapping(epks) {
             let part = range.entry.epks.intersect(epks);
             let Some(source) = part.and_then(|part| target.source(range, &part)) else { continue };
-            self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            let is_fit = self.check_session(range).and_then(|()| self.admit(range));
+            is_fit.map_err(|error| self.fail_at(range, error))?;
             page.serve(range.id(), range.partition.lsn());
             sources.push(source);
         }
-        let n_sources = u64::try_from(sources.len()).unwrap_or(u64::MAX);
         let source = MergedSource::new(sources, degree);
         totals.index_usage = Some(statement.index_usage(&source));
         let room = page.room();
@@ -49,12 +50,8 @@ impl ItemRequest<'_> {
         let rows =
             statement.run(&source, &request).map_err(|error| self.fail(account_error(error)))?;
         totals.add(&rows.metrics);
-        page.add(rows.rows.iter().map(to_bytes).collect(), query_facts::charge(&rows.metrics));
-        // Each range costs a look, as it would cost a request.
-        let look = query_facts::charge(&query::Metrics::default());
-        for _ in 1..n_sources {
-            page.charge += look;
-        }
+        charge(&mut page, &rows);
+        page.rows = rows.rows.iter().map(to_bytes).collect();
         totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
         walk.cursors = VecDeque::new();
         if let Some(next) = rows.continuation {
@@ -62,4 +59,16 @@ impl ItemRequest<'_> {
         }
         Ok((page, walk, totals))
     }
+}
+
+/// Charges what the rows took to the ranges alike; each of them costs a look, as it would cost a request.
+fn charge(page: &mut Page, rows: &query::Page) {
+    let look = query_facts::charge(&query::Metrics::default());
+    let total = query_facts::charge(&rows.metrics).hundredths();
+    let n_ranges = u64::try_from(page.served.len().max(1)).unwrap_or(u64::MAX);
+    let share = total.saturating_sub(look.hundredths()).div_ceil(n_ranges);
+    for (range, _) in page.served.clone() {
+        page.add(range, Vec::new(), look + Charge::from_hundredths(share));
+    }
+    page.charge = page.charge.max(look);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use model::Lsn;
 use parking_lot::Mutex;
 use query::index::{Declared, IndexPath, PATH_BYTES_MAX, TermSpan};
 use query::{Direction, Entries, IndexEntry, ItemIndex, Numbers, SourceItem};
@@ -143,7 +144,7 @@ impl ItemIndex for Source {
         let text = path.to_string();
         // Wire: the time of the last write is indexed whatever the policy says.
         if text == TIME_PATH {
-            return true;
+            return self.reader.head().is_ok_and(|head| head.merged == Lsn::ZERO);
         }
         if !view.state.rules.covers(path) {
             return false;

@@ -1,4 +1,5 @@
 //! The index of `_ts`, which costs no entries: the latest-version feed has each live item once and is in time order.
+//! A feed that was merged from several is not: such a partition has no index of times.
 
 use std::ops::Range;
 
@@ -83,10 +84,10 @@ impl Reader {
         seconds: Range<u64>,
         direction: Direction,
     ) -> Result<impl Iterator<Item = Result<Change>> + use<'_>> {
-        let end = self.head()?.lsn;
+        let head = self.head()?;
         let before = |second: u64| match second.checked_sub(1) {
             None => Ok(Lsn::ZERO),
-            Some(last) => self.last_not_later_than(last, Lsn::ZERO, end),
+            Some(last) => self.last_not_later_than(last, Lsn::ZERO, &head),
         };
         let (first, last) = (before(seconds.start)?, before(seconds.end.max(seconds.start))?);
         let stop = self.keys.change(Moment { lsn: last.next(), seq: 0 });
