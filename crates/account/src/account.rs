@@ -10,8 +10,9 @@ use crate::catalog::Catalog;
 use crate::catalog::permissions;
 use crate::error::{Error, Result};
 use crate::grant::Grant;
+use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
-use crate::operation::{Call, Consistency, Operation, Options, Principal, ResourceKind};
+use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
 use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
@@ -27,6 +28,10 @@ pub struct AccountOptions {
     /// `None` leaves that feed off for them.
     pub version_retention: Option<Duration>,
     pub relocation: RelocationOptions,
+    /// Whether requests over the provisioned throughput are refused.
+    pub enforcement: Enforcement,
+    /// Slow ranges save idle throughput and spend it later.
+    pub has_burst: bool,
 }
 
 impl Default for AccountOptions {
@@ -36,6 +41,8 @@ impl Default for AccountOptions {
             default_consistency: Consistency::Session,
             version_retention: None,
             relocation: RelocationOptions::default(),
+            enforcement: Enforcement::Off,
+            has_burst: false,
         }
     }
 }
@@ -52,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scripts: Scripts,
     pub(crate) relocations: Arc<Relocations>,
+    pub(crate) shared_buckets: Arc<SharedBuckets>,
     metrics: Arc<Metrics>,
 }
 
@@ -62,6 +70,7 @@ impl Inner {
             catalog: Arc::clone(&self.catalog),
             scripts: self.scripts.clone(),
             relocations: Arc::clone(&self.relocations),
+            shared_buckets: Arc::clone(&self.shared_buckets),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -92,7 +101,8 @@ impl Account {
         let scripts = Scripts::new(env.clone());
         let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
-        let inner = Inner { catalog, scripts, relocations, metrics: Arc::default() };
+        let (shared_buckets, metrics) = (Arc::default(), Arc::default());
+        let inner = Inner { catalog, scripts, relocations, shared_buckets, metrics };
         Ok(Arc::new(Account { inner }))
     }
 
@@ -172,6 +182,7 @@ impl Account {
             container.ranges.iter().map(|range| {
                 let statistics = range.partition.statistics();
                 let [database, name] = container.names();
+                let heat = range.meter.heat();
                 RangeMetrics {
                     database,
                     container: name,
@@ -179,6 +190,9 @@ impl Account {
                     n_items: statistics.n_items,
                     bytes: statistics.bytes,
                     lsn: statistics.lsn.0,
+                    charge: heat.total,
+                    n_throttled: heat.n_throttled,
+                    normalised: container.normalised(&tables, range),
                 }
             })
         });
@@ -191,6 +205,14 @@ impl Account {
             n_partitions_to_reclaim,
             store: catalog.store.statistics(),
         }
+    }
+
+    /// What each range of a container used lately.
+    pub fn heat(&self, container: &Link) -> Result<ContainerHeat> {
+        let tables = self.inner.catalog.tables();
+        let found = tables.find_owner(container)?;
+        let container = tables.container(found.number()).ok_or(Error::OwnerNotFound)?;
+        Ok(ContainerHeat::of(&tables, container))
     }
 
     /// Runs TTL expiry, version trimming, due splits and the reclaim of deleted containers until `shutdown` resolves.

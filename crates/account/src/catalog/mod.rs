@@ -37,6 +37,7 @@ use crate::account::AccountOptions;
 use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::operation::ResourceKind;
+use crate::range_map::OpenPartition;
 use crate::seal::Sealer;
 
 #[derive(Debug)]
@@ -156,7 +157,8 @@ impl Catalog {
             (tables.container(record.number).cloned(), tables.chain(owner))
         };
         chain.push(Arc::clone(record));
-        let old = old.iter().flat_map(|container| container.partitions());
+        let old = old.iter().flat_map(|container| container.ranges.iter()).map(OpenPartition::of);
+        let open = open.iter().map(|partition| OpenPartition::new(partition, &self.env));
         Container::open(&self.store, &self.env, &self.options, &chain, old.chain(open))
     }
 

@@ -130,7 +130,7 @@ impl Reader {
     ///
     /// Time never runs backwards along the feed, so a binary search over LSNs finds it with a few seeks. The part that
     /// was merged from several feeds is no such order: if the time lies there, all of it is read and filtered.
-    fn last_not_later_than(&self, seconds: u64, after: Lsn, head: &Head) -> Result<Lsn> {
+    pub(crate) fn last_not_later_than(&self, seconds: u64, after: Lsn, head: &Head) -> Result<Lsn> {
         if after < head.merged {
             let first = self.first_change_after(head.merged)?;
             if first.is_none_or(|(_, ts)| u64::from(ts) > seconds) {
