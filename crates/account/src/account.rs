@@ -14,6 +14,7 @@ use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
+use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
 
@@ -26,6 +27,7 @@ pub struct AccountOptions {
     /// How long all-versions-and-deletes entries are kept in containers without a policy of their own;
     /// `None` leaves that feed off for them.
     pub version_retention: Option<Duration>,
+    pub relocation: RelocationOptions,
     /// Whether requests over the provisioned throughput are refused.
     pub enforcement: Enforcement,
     /// Slow ranges save idle throughput and spend it later.
@@ -40,6 +42,7 @@ impl Default for AccountOptions {
             min_partitions: 1,
             default_consistency: Consistency::Session,
             version_retention: None,
+            relocation: RelocationOptions::default(),
             enforcement: Enforcement::Off,
             has_burst: false,
             keeps_indexes: true,
@@ -50,7 +53,7 @@ impl Default for AccountOptions {
 /// One account over one store.
 #[derive(Debug)]
 pub struct Account {
-    inner: Inner,
+    pub(crate) inner: Inner,
 }
 
 /// What the operations of the account share.
@@ -58,6 +61,7 @@ pub struct Account {
 pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scripts: Scripts,
+    pub(crate) relocations: Arc<Relocations>,
     pub(crate) shared_buckets: Arc<SharedBuckets>,
     metrics: Arc<Metrics>,
 }
@@ -68,6 +72,7 @@ impl Inner {
         Inner {
             catalog: Arc::clone(&self.catalog),
             scripts: self.scripts.clone(),
+            relocations: Arc::clone(&self.relocations),
             shared_buckets: Arc::clone(&self.shared_buckets),
             metrics: Arc::clone(&self.metrics),
         }
@@ -97,9 +102,11 @@ impl Account {
         env: Env,
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
+        let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
-        Ok(Arc::new(Account { inner: Inner { catalog, scripts, shared_buckets, metrics } }))
+        let inner = Inner { catalog, scripts, relocations, shared_buckets, metrics };
+        Ok(Arc::new(Account { inner }))
     }
 
     /// Answers one call.
@@ -211,7 +218,7 @@ impl Account {
         Ok(ContainerHeat::of(&tables, container))
     }
 
-    /// Runs TTL expiry, version trimming and the reclaim of deleted containers until `shutdown` resolves.
+    /// Runs TTL expiry, version trimming, due splits and the reclaim of deleted containers until `shutdown` resolves.
     pub async fn run_jobs(self: Arc<Self>, shutdown: impl Future<Output = ()> + Send) {
         jobs::run(&self.inner, shutdown).await;
     }
@@ -219,6 +226,20 @@ impl Account {
     /// Runs every background job once to its end; for tests and for an orderly stop.
     pub async fn run_jobs_once(&self) -> Result<()> {
         jobs::run_once(&self.inner).await
+    }
+
+    /// Reads every partition whole and compares all that it keeps with its items; the first fault is the error.
+    /// For tests and for an operator in doubt: it takes as long as reading everything.
+    pub fn check_partitions(&self) -> Result<()> {
+        let containers: Vec<_> = self.inner.catalog.tables().containers().cloned().collect();
+        for partition in containers.iter().flat_map(|container| container.partitions()) {
+            let report = partition.check_consistency()?;
+            if let Some(problem) = report.problems.first() {
+                let range = partition.range();
+                return Err(Error::PartitionInconsistent { range, problem: problem.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Orderly stop: everything acknowledged is on disk when this returns.

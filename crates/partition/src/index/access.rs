@@ -29,6 +29,8 @@ pub(crate) struct IndexView {
     n_items: Option<u64>,
     n_indexed: u64,
     is_exact: bool,
+    /// Whether the feed can serve as the index of times.
+    has_times: bool,
 }
 
 impl IndexView {
@@ -62,7 +64,8 @@ impl IndexView {
         };
         let nothing_dies =
             reader.liveness.default_ttl.is_none() && reader.liveness.purges.is_empty();
-        Ok(Some(IndexView { state, n_items, n_indexed, is_exact: is_whole && nothing_dies }))
+        let (is_exact, has_times) = (is_whole && nothing_dies, !reader.is_mixed()?);
+        Ok(Some(IndexView { state, n_items, n_indexed, is_exact, has_times }))
     }
 }
 
