@@ -200,13 +200,6 @@ impl Keys {
         self.start(Family::IndexState, 0)
     }
 
-    /// Is there when the feed is not in time order, because it comes from several partitions.
-    pub(crate) fn feed_mixed(self) -> Vec<u8> {
-        let mut key = self.start(Family::IndexState, 1);
-        key.push(1);
-        key
-    }
-
     fn start(self, family: Family, room: usize) -> Vec<u8> {
         let mut key = Vec::with_capacity(PREFIX_BYTES + room);
         key.extend_from_slice(&self.incarnation.to_be_bytes());

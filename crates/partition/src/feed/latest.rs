@@ -126,11 +126,6 @@ impl Page {
 }
 
 impl Reader {
-    /// Says whether the feed comes from several partitions, so that its times run on only within each of them.
-    pub(crate) fn is_mixed(&self) -> Result<bool> {
-        Ok(self.snapshot.get(&self.keys.feed_mixed())?.is_some())
-    }
-
     /// The last commit at or below `seconds`, never below `after`.
     ///
     /// Time never runs backwards along the feed, so a binary search over LSNs finds it with a few seeks. The part that

@@ -29,8 +29,6 @@ pub(crate) struct IndexView {
     n_items: Option<u64>,
     n_indexed: u64,
     is_exact: bool,
-    /// Whether the feed can serve as the index of times.
-    has_times: bool,
 }
 
 impl IndexView {
@@ -64,8 +62,7 @@ impl IndexView {
         };
         let nothing_dies =
             reader.liveness.default_ttl.is_none() && reader.liveness.purges.is_empty();
-        let (is_exact, has_times) = (is_whole && nothing_dies, !reader.is_mixed()?);
-        Ok(Some(IndexView { state, n_items, n_indexed, is_exact, has_times }))
+        Ok(Some(IndexView { state, n_items, n_indexed, is_exact: is_whole && nothing_dies }))
     }
 }
 

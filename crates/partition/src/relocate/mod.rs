@@ -203,13 +203,10 @@ impl Relocation {
         while !self.replay_step().await?.is_done {}
         let mut purges = Purges::new();
         let mut heads = Vec::with_capacity(self.sources.len());
-        // Each source has times of its own; what was mixed once stays so.
-        let mut is_mixed = self.sources.len() > 1;
         for source in &mut self.sources {
             let reader = source.partition.reader();
             let bytes = reader.snapshot.get(&reader.keys.head())?.ok_or(Error::Forgotten)?;
             heads.push(Head::decode(&bytes)?);
-            is_mixed |= reader.is_mixed()?;
             source.last_head = Some(bytes);
             for entry in reader.scan(reader.keys.family(Family::Purge)) {
                 let (key, value) = entry?;
@@ -222,7 +219,7 @@ impl Relocation {
                 (builder.head.rid_prefix, builder.head.next_item) =
                     (head.rid_prefix, head.next_item);
             }
-            builder.finish(&purges, is_mixed).await?;
+            builder.finish(&purges).await?;
         }
         Ok(())
     }

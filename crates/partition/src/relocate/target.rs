@@ -201,11 +201,8 @@ impl Builder {
     }
 
     /// Writes the last batch: the marks of purges under way, and the head as it will be served.
-    pub(super) async fn finish(&mut self, purges: &Purges, is_mixed: bool) -> Result<()> {
+    pub(super) async fn finish(&mut self, purges: &Purges) -> Result<()> {
         let mut batch = Batch::new();
-        if is_mixed {
-            batch.put(self.keys.feed_mixed(), Bytes::new());
-        }
         for (place, lsn) in purges {
             if self.owns(place)? {
                 batch.put(self.keys.purge(&Place::from_bytes(place.clone())), encode_lsn(*lsn));
