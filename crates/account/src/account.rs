@@ -32,6 +32,8 @@ pub struct AccountOptions {
     /// Slow ranges save idle throughput and spend it later.
     pub has_burst: bool,
     pub relocation: RelocationOptions,
+    /// Whether partitions keep the indexes of their containers. Without them every query scans, and answers the same.
+    pub keeps_indexes: bool,
 }
 
 impl Default for AccountOptions {
@@ -40,9 +42,10 @@ impl Default for AccountOptions {
             min_partitions: 1,
             default_consistency: Consistency::Session,
             version_retention: None,
+            relocation: RelocationOptions::default(),
             enforcement: Enforcement::Off,
             has_burst: false,
-            relocation: RelocationOptions::default(),
+            keeps_indexes: true,
         }
     }
 }

@@ -70,6 +70,25 @@ impl Range {
     }
 }
 
+/// A partition that is open already, and what is measured of it.
+#[derive(Debug)]
+pub(crate) struct OpenPartition {
+    partition: Partition,
+    meter: Arc<RangeMeter>,
+}
+
+impl OpenPartition {
+    /// One that begins to work.
+    pub(crate) fn new(partition: &Partition, env: &Env) -> OpenPartition {
+        let meter = Arc::new(RangeMeter::new(env.clone()));
+        OpenPartition { partition: partition.clone(), meter }
+    }
+
+    pub(crate) fn of(range: &Range) -> OpenPartition {
+        OpenPartition { partition: range.partition.clone(), meter: Arc::clone(&range.meter) }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct RangeMap {
     ranges: Vec<Range>,
@@ -79,15 +98,15 @@ pub(crate) struct RangeMap {
 
 impl RangeMap {
     /// Makes the map that a container's state describes, of partitions that are `open` already where there are such.
-    pub(crate) fn open<'a>(
+    pub(crate) fn open(
         store: &Arc<dyn Store>,
         env: &Env,
         state: &Object,
         settings: &Arc<Settings>,
-        open: impl IntoIterator<Item = &'a Partition>,
+        open: impl IntoIterator<Item = OpenPartition>,
     ) -> Result<RangeMap> {
-        let mut open: HashMap<u64, Partition> =
-            open.into_iter().map(|it| (it.incarnation(), it.clone())).collect();
+        let mut open: HashMap<u64, OpenPartition> =
+            open.into_iter().map(|open| (open.partition.incarnation(), open)).collect();
         let corrupt = |what: &str| Error::CatalogCorrupt(format!("ranges: {what}"));
         let entries = state.get("ranges").and_then(Value::as_array);
         let entries = entries.ok_or_else(|| corrupt("missing"))?.iter().map(RangeEntry::from_value);
@@ -98,9 +117,8 @@ impl RangeMap {
             return Err(corrupt("they do not tile the hash space"));
         }
         let range = |entry: RangeEntry| {
-            if let Some(partition) = open.remove(&entry.incarnation) {
+            if let Some(OpenPartition { partition, meter }) = open.remove(&entry.incarnation) {
                 partition.set_settings(Arc::clone(settings));
-                let meter = Arc::new(RangeMeter::new(env.clone()));
                 return Ok(Range { entry, partition, meter });
             }
             let (store, settings) = (Arc::clone(store), Arc::clone(settings));
@@ -113,16 +131,6 @@ impl RangeMap {
         let etag = state.get("rangesEtag").and_then(Value::as_str);
         let etag = etag.ok_or_else(|| corrupt("no etag"))?.to_owned();
         Ok(RangeMap { ranges, etag })
-    }
-
-    /// Keeps measuring where `old` has measured: a range that is still the same keeps its meter.
-    pub(crate) fn keep_meters(&mut self, old: &RangeMap) {
-        for range in &mut self.ranges {
-            let same = old.by_id(range.id());
-            if let Some(same) = same.filter(|same| same.entry.epks == range.entry.epks) {
-                range.meter = Arc::clone(&same.meter);
-            }
-        }
     }
 
     /// The range that owns `epk`.

@@ -12,6 +12,7 @@ mod point;
 mod purge;
 mod query;
 mod query_facts;
+mod query_merge;
 mod scope;
 mod scripts;
 mod udfs;
@@ -154,6 +155,7 @@ impl ItemRequest<'_> {
                         return Err(failed);
                     }
                     self.container = self.current().map_err(|error| self.fail(error))?;
+                    self.routed = OnceLock::new();
                 }
                 answer => return answer,
             }
