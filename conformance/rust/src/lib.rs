@@ -3,6 +3,9 @@
 //! `cargo xtask conformance rust` starts the server and sets `ORRERY_ENDPOINT`, `ORRERY_KEY`,
 //! `ORRERY_READ_ONLY_KEY` and `ORRERY_MIN_PARTITIONS`.
 
+pub mod mortal;
+pub mod partitioned;
+
 use std::sync::LazyLock;
 
 use azure_data_cosmos::clients::{ContainerClient, CosmosClient, DatabaseClient};
