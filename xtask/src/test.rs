@@ -11,6 +11,8 @@ use crate::{check, workspace};
 // Limit: kill cycles in CI, a minute or so; `--slow` runs the long proof.
 const CYCLES_FAST: u32 = 5;
 const CYCLES_SLOW: u32 = 200;
+const TRANSFERS_FAST: u32 = 3;
+const TRANSFERS_SLOW: u32 = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
@@ -26,6 +28,9 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
             let cycles = if arguments.slow { CYCLES_SLOW } else { CYCLES_FAST };
             let crash = CrashArguments::with_cycles(cycles);
             counts += check::step("crash", || crash::run_binary(&binary, &crash));
+            let cycles = if arguments.slow { TRANSFERS_SLOW } else { TRANSFERS_FAST };
+            let transfers = CrashArguments::transfers(cycles);
+            counts += check::step("crash --transfers", || crash::run_binary(&binary, &transfers));
             let matrix = if arguments.slow { Matrix::Full } else { Matrix::Diagonal };
             counts += conformance::run_all(&binary, matrix)?;
         }

@@ -5,6 +5,7 @@
 
 pub mod mortal;
 pub mod partitioned;
+pub mod wire;
 
 use std::sync::LazyLock;
 
@@ -61,15 +62,17 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
 pub struct Scratch {
     pub client: CosmosClient,
     pub database: DatabaseClient,
+    /// The name of the database.
+    pub name: String,
 }
 
 impl Scratch {
     pub async fn new() -> Scratch {
         let client = client(&key()).await.unwrap();
-        let id = unique("rust");
-        client.create_database(&id, None).await.unwrap();
-        let database = client.database_client(id.as_str());
-        Scratch { client, database }
+        let name = unique("rust");
+        client.create_database(&name, None).await.unwrap();
+        let database = client.database_client(name.as_str());
+        Scratch { client, database, name }
     }
 
     pub async fn container(&self, path: &str) -> ContainerClient {

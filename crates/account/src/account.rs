@@ -8,11 +8,13 @@ use store::Store;
 
 use crate::catalog::Catalog;
 use crate::catalog::permissions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grant::Grant;
+use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
-use crate::operation::{Call, Consistency, Operation, Options, Principal, ResourceKind};
+use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
+use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
 
@@ -25,6 +27,11 @@ pub struct AccountOptions {
     /// How long all-versions-and-deletes entries are kept in containers without a policy of their own;
     /// `None` leaves that feed off for them.
     pub version_retention: Option<Duration>,
+    /// Whether requests over the provisioned throughput are refused.
+    pub enforcement: Enforcement,
+    /// Slow ranges save idle throughput and spend it later.
+    pub has_burst: bool,
+    pub relocation: RelocationOptions,
 }
 
 impl Default for AccountOptions {
@@ -33,6 +40,9 @@ impl Default for AccountOptions {
             min_partitions: 1,
             default_consistency: Consistency::Session,
             version_retention: None,
+            enforcement: Enforcement::Off,
+            has_burst: false,
+            relocation: RelocationOptions::default(),
         }
     }
 }
@@ -40,7 +50,7 @@ impl Default for AccountOptions {
 /// One account over one store.
 #[derive(Debug)]
 pub struct Account {
-    inner: Inner,
+    pub(crate) inner: Inner,
 }
 
 /// What the operations of the account share.
@@ -48,6 +58,8 @@ pub struct Account {
 pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scripts: Scripts,
+    pub(crate) shared_buckets: Arc<SharedBuckets>,
+    pub(crate) relocations: Arc<Relocations>,
     metrics: Arc<Metrics>,
 }
 
@@ -57,6 +69,8 @@ impl Inner {
         Inner {
             catalog: Arc::clone(&self.catalog),
             scripts: self.scripts.clone(),
+            shared_buckets: Arc::clone(&self.shared_buckets),
+            relocations: Arc::clone(&self.relocations),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -85,8 +99,11 @@ impl Account {
         env: Env,
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
+        let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
-        Ok(Arc::new(Account { inner: Inner { catalog, scripts, metrics: Arc::default() } }))
+        let (shared_buckets, metrics) = (Arc::default(), Arc::default());
+        let inner = Inner { catalog, scripts, relocations, shared_buckets, metrics };
+        Ok(Arc::new(Account { inner }))
     }
 
     /// Answers one call.
@@ -165,6 +182,7 @@ impl Account {
             container.ranges.iter().map(|range| {
                 let statistics = range.partition.statistics();
                 let [database, name] = container.names();
+                let heat = range.meter.heat();
                 RangeMetrics {
                     database,
                     container: name,
@@ -172,6 +190,9 @@ impl Account {
                     n_items: statistics.n_items,
                     bytes: statistics.bytes,
                     lsn: statistics.lsn.0,
+                    charge: heat.total,
+                    n_throttled: heat.n_throttled,
+                    normalised: container.normalised(&tables, range),
                 }
             })
         });
@@ -186,7 +207,15 @@ impl Account {
         }
     }
 
-    /// Runs TTL expiry, version trimming and the reclaim of deleted containers until `shutdown` resolves.
+    /// What each range of a container used lately.
+    pub fn heat(&self, container: &Link) -> Result<ContainerHeat> {
+        let tables = self.inner.catalog.tables();
+        let found = tables.find_owner(container)?;
+        let container = tables.container(found.number()).ok_or(Error::OwnerNotFound)?;
+        Ok(ContainerHeat::of(&tables, container))
+    }
+
+    /// Runs TTL expiry, version trimming, due splits and the reclaim of deleted containers until `shutdown` resolves.
     pub async fn run_jobs(self: Arc<Self>, shutdown: impl Future<Output = ()> + Send) {
         jobs::run(&self.inner, shutdown).await;
     }
@@ -194,6 +223,20 @@ impl Account {
     /// Runs every background job once to its end; for tests and for an orderly stop.
     pub async fn run_jobs_once(&self) -> Result<()> {
         jobs::run_once(&self.inner).await
+    }
+
+    /// Reads every partition whole and compares all that it keeps with its items; the first fault is the error.
+    /// For tests and for an operator in doubt: it takes as long as reading everything.
+    pub fn check_partitions(&self) -> Result<()> {
+        let containers: Vec<_> = self.inner.catalog.tables().containers().cloned().collect();
+        for partition in containers.iter().flat_map(|container| container.partitions()) {
+            let report = partition.check_consistency()?;
+            if let Some(problem) = report.problems.first() {
+                let range = partition.range();
+                return Err(Error::PartitionInconsistent { range, problem: problem.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Orderly stop: everything acknowledged is on disk when this returns.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{ETag, Env, Object, RangeId, Value};
-use partition::{LOGICAL_BYTES_MAX, Settings};
+use partition::{Partition, Settings};
 use store::Store;
 
 use crate::account::AccountOptions;
@@ -12,8 +12,10 @@ use crate::catalog::Draft;
 use crate::catalog::containers::Properties;
 use crate::catalog::link::{name_path, self_link};
 use crate::catalog::record::Record;
+use crate::catalog::tables::Tables;
 use crate::error::{Error, Result};
-use crate::range_map::{RangeEntry, RangeMap};
+use crate::meter;
+use crate::range_map::{Range, RangeEntry, RangeMap};
 
 #[derive(Debug)]
 pub(crate) struct Container {
@@ -27,33 +29,20 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Opens a container whose record, with its database in front, is `chain`.
-    pub(crate) fn open(
+    /// Opens a container whose record, with its database in front, is `chain`. Partitions that are `open` already are
+    /// taken as they are and get its settings.
+    pub(crate) fn open<'a>(
         store: &Arc<dyn Store>,
         env: &Env,
         options: &AccountOptions,
         chain: &[Arc<Record>],
+        open: impl IntoIterator<Item = &'a Partition>,
     ) -> Result<Container> {
         let record = last(chain)?;
         let properties = Properties::of(&record.body)?;
         let settings = Arc::new(settings(options, chain, record, &properties));
-        let ranges = RangeMap::open(store, env, &record.state, &settings)?;
+        let ranges = RangeMap::open(store, env, &record.state, &settings, open)?;
         Ok(Container::new(chain, record, properties, ranges))
-    }
-
-    /// The same container after a replace: other settings over the same partitions.
-    pub(crate) fn with_record(
-        &self,
-        options: &AccountOptions,
-        chain: &[Arc<Record>],
-    ) -> Result<Container> {
-        let record = last(chain)?;
-        let properties = Properties::of(&record.body)?;
-        let settings = Arc::new(settings(options, chain, record, &properties));
-        for range in self.ranges.iter() {
-            range.partition.set_settings(Arc::clone(&settings));
-        }
-        Ok(Container::new(chain, record, properties, self.ranges.clone()))
     }
 
     fn new(
@@ -72,7 +61,7 @@ impl Container {
     }
 
     pub(crate) fn record(&self) -> &Record {
-        // Invariant: `open` and `with_record` refuse an empty chain.
+        // Invariant: `open` refuses an empty chain.
         #[expect(clippy::expect_used, reason = "checked when the container was opened")]
         self.chain.last().expect("a container's chain ends with its record")
     }
@@ -83,8 +72,23 @@ impl Container {
         [database, self.record().id.clone()]
     }
 
-    pub(crate) fn incarnations(&self) -> impl Iterator<Item = u64> {
-        self.ranges.iter().map(|range| range.entry.incarnation)
+    /// What a range uses of what it may use: the busiest second of the last minute over its share. Wire: normalised
+    /// consumption, partitioning.md §2.9.
+    pub(crate) fn normalised(&self, tables: &Tables, range: &Range) -> f64 {
+        match meter::provisioned(tables, self) {
+            None => 0.0,
+            Some((units, Some(_))) => range.meter.peak() / units,
+            Some((units, None)) => range.meter.peak() / (units * self.ranges.throughput_fraction()),
+        }
+    }
+
+    /// The highest of its ranges.
+    pub(crate) fn peak(&self, tables: &Tables) -> f64 {
+        self.ranges.iter().map(|range| self.normalised(tables, range)).fold(0.0, f64::max)
+    }
+
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = &Partition> {
+        self.ranges.iter().map(|range| &range.partition)
     }
 
     /// Range ids that session tokens of `range` may name: its ancestors.
@@ -110,7 +114,7 @@ fn settings(
         unique_keys: properties.unique_keys.clone(),
         default_ttl: properties.default_ttl,
         version_retention: properties.version_retention.or(options.version_retention),
-        logical_bytes_max: LOGICAL_BYTES_MAX,
+        logical_bytes_max: options.relocation.logical_partition_bytes,
         is_indexed: properties.is_indexed,
         index_policy: properties.index_policy.clone(),
     }

@@ -22,12 +22,14 @@ mod grant;
 mod items;
 mod jobs;
 mod metadata_query;
+mod meter;
 mod metrics;
 pub mod operation;
 pub mod outcome;
 mod policy_error;
 mod range_map;
 mod ranges;
+mod relocate;
 mod resources;
 mod scripts;
 mod seal;
@@ -38,8 +40,13 @@ mod walk;
 pub use account::{Account, AccountOptions};
 pub use error::{Error, Result};
 pub use grant::{Grant, GrantMode};
+pub use meter::{ContainerHeat, Enforcement, HotKey, MinuteUse, RangeHeat};
 pub use metrics::{AccountMetrics, OperationCount, RangeMetrics};
 pub use operation::*;
 pub use outcome::*;
 pub use policy_error::PolicyError;
+pub use relocate::{
+    RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
+    RelocationReason, RelocationStatus, RelocationStep,
+};
 pub use throughput::ThroughputError;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: sorted by `min`, the ranges tile `["", "FF")` without gap or overlap.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use model::{Env, Epk, EpkRange, Object, RangeId, Value};
@@ -11,6 +12,7 @@ use store::Store;
 use crate::body;
 use crate::catalog::record::{number_value, read_number};
 use crate::error::{Error, Result};
+use crate::meter::RangeMeter;
 
 /// What the catalog keeps of a range.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +61,7 @@ impl RangeEntry {
 pub(crate) struct Range {
     pub(crate) entry: RangeEntry,
     pub(crate) partition: Partition,
+    pub(crate) meter: Arc<RangeMeter>,
 }
 
 impl Range {
@@ -75,13 +78,16 @@ pub(crate) struct RangeMap {
 }
 
 impl RangeMap {
-    /// Opens the partitions that a container's state names.
-    pub(crate) fn open(
+    /// Makes the map that a container's state describes, of partitions that are `open` already where there are such.
+    pub(crate) fn open<'a>(
         store: &Arc<dyn Store>,
         env: &Env,
         state: &Object,
         settings: &Arc<Settings>,
+        open: impl IntoIterator<Item = &'a Partition>,
     ) -> Result<RangeMap> {
+        let mut open: HashMap<u64, Partition> =
+            open.into_iter().map(|it| (it.incarnation(), it.clone())).collect();
         let corrupt = |what: &str| Error::CatalogCorrupt(format!("ranges: {what}"));
         let entries = state.get("ranges").and_then(Value::as_array);
         let entries = entries.ok_or_else(|| corrupt("missing"))?.iter().map(RangeEntry::from_value);
@@ -91,17 +97,32 @@ impl RangeMap {
         if !tiles(&entries) {
             return Err(corrupt("they do not tile the hash space"));
         }
-        let open = |entry: RangeEntry| {
+        let range = |entry: RangeEntry| {
+            if let Some(partition) = open.remove(&entry.incarnation) {
+                partition.set_settings(Arc::clone(settings));
+                let meter = Arc::new(RangeMeter::new(env.clone()));
+                return Ok(Range { entry, partition, meter });
+            }
             let (store, settings) = (Arc::clone(store), Arc::clone(settings));
             let epks = entry.epks.clone();
             let partition =
                 Partition::open(store, entry.incarnation, entry.id, epks, settings, env.clone())?;
-            Ok(Range { entry, partition })
+            Ok(Range { entry, partition, meter: Arc::new(RangeMeter::new(env.clone())) })
         };
-        let ranges = entries.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+        let ranges = entries.into_iter().map(range).collect::<Result<Vec<_>>>()?;
         let etag = state.get("rangesEtag").and_then(Value::as_str);
         let etag = etag.ok_or_else(|| corrupt("no etag"))?.to_owned();
         Ok(RangeMap { ranges, etag })
+    }
+
+    /// Keeps measuring where `old` has measured: a range that is still the same keeps its meter.
+    pub(crate) fn keep_meters(&mut self, old: &RangeMap) {
+        for range in &mut self.ranges {
+            let same = old.by_id(range.id());
+            if let Some(same) = same.filter(|same| same.entry.epks == range.entry.epks) {
+                range.meter = Arc::clone(&same.meter);
+            }
+        }
     }
 
     /// The range that owns `epk`.
@@ -123,6 +144,12 @@ impl RangeMap {
 
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
+    }
+
+    /// The part of the container's throughput that each range has.
+    pub(crate) fn throughput_fraction(&self) -> f64 {
+        let n_ranges = u32::try_from(self.ranges.len()).unwrap_or(u32::MAX);
+        1.0 / f64::from(n_ranges.max(1))
     }
 
     pub(crate) fn overlapping<'a>(&'a self, epks: &'a EpkRange) -> impl Iterator<Item = &'a Range> {

@@ -421,6 +421,51 @@ async fn functions_work_in_queries() {
 
 /// Imports items until the collection accepts no more, as the bulk samples of the field do.
 #[tokio::test]
+async fn functions_work_in_the_queries_of_a_procedure() {
+    let client = Client::with_container(1).await;
+    for n in 1..=4 {
+        client.items().create(&format!(r#"{{"id":"{n}","pk":"a","n":{n}}}"#)).await.expect(201);
+    }
+    add(&client, "udfs", "twice", "function (n) { return 2 * n; }", "").await;
+    add(&client, "udfs", "boom", "function () { throw new Error('no ' + arguments[0]); }", "")
+        .await;
+    let body = |sql: &str| {
+        format!(
+            "function () {{
+                __.upsertDocument(__.getSelfLink(), {{id: 'own', pk: 'a', n: 5}});
+                __.queryDocuments(__.getSelfLink(), '{sql}', function (err, rows) {{
+                    __.response.setBody(err ? err.number + ' ' + err.body : rows);
+                    if (err) throw new Error('undo');
+                }});
+            }}"
+        )
+    };
+    let sql = "SELECT VALUE udf.twice(c.n) FROM c WHERE udf.twice(c.n) > 5 ORDER BY c.n";
+    let answer = run(&client, &body(sql)).await.expect(200);
+    assert_eq!(answer.value.to_text(), "[6,8,10]");
+    let missing = run(&client, &body("SELECT udf.none(1) FROM c")).await.expect(400);
+    assert!(missing.message.contains("undo"), "{}", missing.message);
+    let thrown = "function () {
+        __.queryDocuments(__.getSelfLink(), 'SELECT VALUE udf.boom(c.id) FROM c WHERE c.id = \"1\"');
+    }";
+    let thrown = run(&client, thrown).await.expect(400);
+    assert!(thrown.message.contains("no 1"), "{}", thrown.message);
+    // The functions of a trigger's queries work the same way.
+    let trigger = "function () {
+        __.queryDocuments(__.getSelfLink(), 'SELECT VALUE SUM(udf.twice(c.n)) FROM c',
+            function (err, rows) {
+                var item = __.request.getBody();
+                item.sum = rows[0];
+                __.request.setBody(item);
+            });
+    }";
+    add_trigger(&client, "sum", "Pre", "Create", trigger).await;
+    let with = client.with_options(|options| options.pre_triggers = vec!["sum".into()]);
+    let created = with.items().create(r#"{"id":"s","pk":"a"}"#).await.expect(201);
+    assert_eq!(created.value.get("sum").and_then(Value::as_i64), Some(30));
+}
+
+#[tokio::test]
 async fn bulk_import_and_bulk_delete_work_through_many_items() {
     let client = Client::with_container(2).await;
     let import = "function (items) {

@@ -107,9 +107,65 @@ pub(crate) struct ServeArguments {
         env = "ORRERY_MIN_PARTITIONS",
         default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=100),
-        help_heading = "Data"
+        help_heading = "Partitions"
     )]
     pub(crate) min_partitions: u32,
+
+    /// What happens to requests over the provisioned throughput
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        env = "ORRERY_ENFORCE_THROUGHPUT",
+        default_value_t = EnforcementArgument::Off,
+        help_heading = "Throughput"
+    )]
+    pub(crate) enforce_throughput: EnforcementArgument,
+
+    /// Let physical partitions below 3000 RU/s save idle throughput (five minutes of it) and spend it later
+    #[arg(long, env = "ORRERY_BURST", value_parser = FalseyValueParser::new(), help_heading = "Throughput")]
+    pub(crate) burst: bool,
+
+    /// Item bytes above which a physical partition is split: a number, or one with KB, MB or GB; at least 100KB
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ORRERY_PARTITION_BYTES",
+        default_value = "50GB",
+        value_parser = crate::size::parse,
+        help_heading = "Partitions"
+    )]
+    pub(crate) partition_bytes: u64,
+
+    /// Item bytes above which a logical partition takes no more
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ORRERY_LOGICAL_PARTITION_BYTES",
+        default_value = "20GB",
+        value_parser = crate::size::parse,
+        help_heading = "Partitions"
+    )]
+    pub(crate) logical_partition_bytes: u64,
+
+    /// Split physical partitions that stay at their throughput for a minute
+    #[arg(
+        long,
+        env = "ORRERY_SPLIT_ON_HEAT",
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Partitions"
+    )]
+    pub(crate) split_on_heat: bool,
+
+    /// What all splits, merges and moves together may copy per second; as fast as they can without it
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ORRERY_COPY_BYTES_PER_SECOND",
+        value_parser = crate::size::parse,
+        help_heading = "Partitions"
+    )]
+    pub(crate) copy_bytes_per_second: Option<u64>,
 
     #[command(flatten)]
     pub(crate) keys: KeyArguments,
@@ -237,6 +293,16 @@ pub(crate) struct CertArguments {
     /// Write it to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnforcementArgument {
+    /// They are served; charges are only reported
+    Off,
+    /// They are served, counted and logged
+    Warn,
+    /// They get 429 and the time to wait, as on the service
+    On,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

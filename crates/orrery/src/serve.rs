@@ -92,6 +92,9 @@ fn account_options(settings: &Settings) -> AccountOptions {
         min_partitions: settings.min_partitions,
         default_consistency: Consistency::Session,
         version_retention: None,
+        enforcement: settings.enforcement,
+        has_burst: settings.has_burst,
+        relocation: settings.relocation.clone(),
     }
 }
 

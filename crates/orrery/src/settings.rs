@@ -1,13 +1,15 @@
 //! What `serve` was asked to do, resolved: keys decoded, host looked up, combinations checked.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use account::{Enforcement, RelocationOptions};
 use anyhow::{Context as _, Result, bail, ensure};
 use store::Durability;
 
-use crate::arguments::{DurabilityArgument, ServeArguments};
+use crate::arguments::{DurabilityArgument, EnforcementArgument, ServeArguments};
 use crate::keys::AccountKeys;
 
 const MIB: u64 = 1 << 20;
@@ -29,6 +31,9 @@ pub(crate) struct Settings {
     pub(crate) keys: AccountKeys,
     pub(crate) own_certificate: Option<OwnCertificate>,
     pub(crate) min_partitions: u32,
+    pub(crate) enforcement: Enforcement,
+    pub(crate) has_burst: bool,
+    pub(crate) relocation: RelocationOptions,
     pub(crate) public_endpoint: Option<String>,
     pub(crate) accepts_identity_tokens: bool,
     pub(crate) gzip: bool,
@@ -65,6 +70,13 @@ impl Settings {
                 _ => None,
             },
             min_partitions: arguments.min_partitions,
+            enforcement: match arguments.enforce_throughput {
+                EnforcementArgument::Off => Enforcement::Off,
+                EnforcementArgument::Warn => Enforcement::Warn,
+                EnforcementArgument::On => Enforcement::On,
+            },
+            has_burst: arguments.burst,
+            relocation: relocation(arguments),
             public_endpoint: arguments.public_endpoint.as_deref().map(endpoint).transpose()?,
             accepts_identity_tokens: arguments.accept_identity_tokens,
             gzip: arguments.gzip,
@@ -80,6 +92,16 @@ impl Settings {
         let others: &[&str] = if is_any { &["orrery", "host.docker.internal"] } else { &[] };
         let own = if is_any { None } else { Some(bare) };
         own.into_iter().chain(public).chain(others.iter().map(|&it| it.to_owned())).collect()
+    }
+}
+
+fn relocation(arguments: &ServeArguments) -> RelocationOptions {
+    RelocationOptions {
+        partition_bytes: arguments.partition_bytes,
+        logical_partition_bytes: arguments.logical_partition_bytes,
+        splits_on_heat: arguments.split_on_heat,
+        copy_bytes_per_second: arguments.copy_bytes_per_second.and_then(NonZeroU64::new),
+        ..RelocationOptions::default()
     }
 }
 

@@ -51,6 +51,8 @@ pub enum Role {
 pub struct Invocation {
     pub script: Script,
     pub role: Role,
+    /// User-defined functions that the queries of the run may call.
+    pub functions: Arc<[Script]>,
     pub wants_log: bool,
 }
 

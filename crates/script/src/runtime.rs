@@ -82,7 +82,7 @@ impl Runtime {
         let silence = inner.limits.time_max.saturating_mul(2).saturating_add(SILENCE_MAX);
         let ended = self.submit(silence, move |worker| worker.with_udfs(functions, work)).await;
         let (result, overran) = match ended {
-            Ok(ended) => ended?,
+            Ok(ended) => ended,
             Err(wait) => {
                 for script in &scripts {
                     self.lost(wait, script);

@@ -1,10 +1,12 @@
 //! User-defined functions: one sandbox for the whole of a query, called per item on the query's own thread.
 //!
 //! The sandbox lives in the thread: an engine cannot be shared, and the query that calls it runs to its end on the
-//! thread that [`crate::Runtime::with_udfs`] gave it.
+//! thread that [`crate::Runtime::with_udfs`] gave it. The queries of a procedure or trigger run on the thread of the
+//! script; their functions have a sandbox beside the script's own, one for all queries of the run.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Env, Value};
@@ -21,15 +23,23 @@ thread_local! {
     static CURRENT: RefCell<Option<Udfs>> = const { RefCell::new(None) };
 }
 
-/// Invariant: functions drop before their sandbox.
 struct Udfs {
-    functions: HashMap<String, Persistent<Function<'static>>>,
-    scripts: Vec<Script>,
-    sandbox: Sandbox,
+    scripts: Arc<[Script]>,
+    env: Env,
+    limits: Limits,
+    /// Made by the first call: most scripts have none.
+    engine: Option<Engine>,
     /// Time that the functions may still take; what the query does between calls is not theirs.
     left: Duration,
-    limit_ms: u64,
+    /// When the script around the queries is over, and the functions with it.
+    stop_by: Duration,
     overran: bool,
+}
+
+/// Invariant: functions drop before their sandbox.
+struct Engine {
+    functions: HashMap<String, Persistent<Function<'static>>>,
+    sandbox: Sandbox,
 }
 
 /// Calls a user-defined function of the work that this thread is doing; undefined is `None`.
@@ -47,24 +57,31 @@ pub fn call_udf(name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>
 pub(crate) fn run_with<T>(
     env: &Env,
     limits: &Limits,
-    scripts: Vec<Script>,
+    scripts: Arc<[Script]>,
     work: impl FnOnce() -> T,
-) -> Result<(T, bool), Error> {
-    let sandbox = Sandbox::new(Entry::Globals, env, limits)
-        .map_err(|error| Error::Engine(error.to_string()))?;
-    let limit_ms = u64::try_from(limits.time_max.as_millis()).unwrap_or(u64::MAX);
-    let functions = HashMap::new();
-    let left = limits.time_max;
-    CURRENT.set(Some(Udfs { functions, scripts, sandbox, left, limit_ms, overran: false }));
+) -> (T, bool) {
     // Taken away also when the work panics.
-    let leave = Leave;
+    let leave = offer(env, limits, scripts, Duration::MAX);
     let result = work();
     let overran = CURRENT.with_borrow(|current| current.as_ref().is_some_and(|udfs| udfs.overran));
     drop(leave);
-    Ok((result, overran))
+    (result, overran)
 }
 
-struct Leave;
+/// Puts functions at hand on this thread until the answer is dropped.
+pub(crate) fn offer(
+    env: &Env,
+    limits: &Limits,
+    scripts: Arc<[Script]>,
+    stop_by: Duration,
+) -> Leave {
+    let (env, limits) = (env.clone(), limits.clone());
+    let left = limits.time_max;
+    CURRENT.set(Some(Udfs { scripts, env, limits, engine: None, left, stop_by, overran: false }));
+    Leave
+}
+
+pub(crate) struct Leave;
 
 impl Drop for Leave {
     fn drop(&mut self) {
@@ -74,24 +91,44 @@ impl Drop for Leave {
 
 impl Udfs {
     fn call(&mut self, name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>, Error> {
-        let clock = &self.sandbox.bridge().clock;
-        let started = clock.env.monotonic();
-        clock.start(Duration::ZERO, started.saturating_add(self.left));
-        let result = self.compile(name).and_then(|()| self.call_compiled(name, arguments));
-        let taken = self.sandbox.bridge().clock.env.monotonic().saturating_sub(started);
-        self.left = self.left.saturating_sub(taken);
+        let started = self.env.monotonic();
+        let stop_at = started.saturating_add(self.left).min(self.stop_by);
+        let mut engine = match self.engine.take() {
+            Some(engine) => engine,
+            None => Engine::new(&self.env, &self.limits)?,
+        };
+        engine.sandbox.bridge().clock.start(Duration::ZERO, stop_at);
+        let result = engine
+            .compile(name, &self.scripts)
+            .and_then(|()| engine.call(name, arguments))
+            .map_err(|error| self.judge(name, &engine, error));
+        self.engine = Some(engine);
+        self.left = self.left.saturating_sub(self.env.monotonic().saturating_sub(started));
         result
     }
 
-    fn call_compiled(
-        &mut self,
-        name: &str,
-        arguments: &[Option<Value>],
-    ) -> Result<Option<Value>, Error> {
-        let Udfs { functions, sandbox, .. } = self;
-        let called = sandbox.context().with(|ctx| {
+    /// What the clock says goes before what the function says.
+    fn judge(&mut self, name: &str, engine: &Engine, error: Error) -> Error {
+        if !engine.sandbox.bridge().clock.has_expired() {
+            return error;
+        }
+        self.overran = true;
+        let limit_ms = u64::try_from(self.limits.time_max.as_millis()).unwrap_or(u64::MAX);
+        Error::TimedOut { id: name.to_owned(), limit_ms }
+    }
+}
+
+impl Engine {
+    fn new(env: &Env, limits: &Limits) -> Result<Engine, Error> {
+        let sandbox = Sandbox::new(Entry::Globals, env, limits)
+            .map_err(|error| Error::Engine(error.to_string()))?;
+        Ok(Engine { functions: HashMap::new(), sandbox })
+    }
+
+    fn call(&self, name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>, Error> {
+        let called = self.sandbox.context().with(|ctx| {
             let call = || {
-                let function = functions.get(name).ok_or(rquickjs::Error::Unknown)?;
+                let function = self.functions.get(name).ok_or(rquickjs::Error::Unknown)?;
                 let function = function.clone().restore(&ctx)?;
                 let mut args = rquickjs::function::Args::new(ctx.clone(), arguments.len());
                 for argument in arguments {
@@ -101,14 +138,17 @@ impl Udfs {
             };
             call().map_err(|error| Exception::take(&ctx, &error))
         });
-        called.map_err(|exception| self.failure(name, exception))
+        called.map_err(|exception| {
+            let thrown = exception.describe(&self.sandbox);
+            Error::Threw { status: thrown.status, text: thrown.text, stack: thrown.stack }
+        })
     }
 
-    fn compile(&mut self, name: &str) -> Result<(), Error> {
+    fn compile(&mut self, name: &str, scripts: &[Script]) -> Result<(), Error> {
         if self.functions.contains_key(name) {
             return Ok(());
         }
-        let Some(script) = self.scripts.iter().find(|script| *script.id == *name) else {
+        let Some(script) = scripts.iter().find(|script| *script.id == *name) else {
             let text = format!("user-defined function '{name}' does not exist");
             return Err(Error::Uncompilable { text, stack: String::new() });
         };
@@ -125,14 +165,5 @@ impl Udfs {
         })?;
         self.functions.insert(name.to_owned(), function);
         Ok(())
-    }
-
-    fn failure(&mut self, name: &str, exception: Exception) -> Error {
-        let thrown = exception.describe(&self.sandbox);
-        if self.sandbox.bridge().clock.has_expired() {
-            self.overran = true;
-            return Error::TimedOut { id: name.to_owned(), limit_ms: self.limit_ms };
-        }
-        Error::Threw { status: thrown.status, text: thrown.text, stack: thrown.stack }
     }
 }

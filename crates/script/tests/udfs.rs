@@ -5,7 +5,7 @@
 mod support;
 
 use model::Value;
-use script::{Error, Script, call_udf};
+use script::{Error, Failed, Role, Script, call_udf};
 use support::Bench;
 
 fn udf(id: &str, body: &str) -> Script {
@@ -105,6 +105,48 @@ async fn a_function_without_end_is_a_timeout_and_then_blocked() {
     let fine =
         bench.runtime.with_udfs(vec![udf("g", "function () { return 1; }")], || call_udf("g", &[]));
     assert_eq!(fine.await.unwrap().unwrap().unwrap().as_i64(), Some(1));
+}
+
+/// Runs a procedure whose queries may call `count`, `forever` and `boom`.
+async fn run(bench: &Bench, body: &str) -> Result<String, Failed> {
+    let functions = [
+        udf("count", "function f() { f.n = (f.n || 0) + 1; return f.n; }"),
+        udf("forever", "function () { for (;;); }"),
+        udf("boom", "function () { throw new Error('no'); }"),
+    ];
+    let role = Role::Procedure { arguments: None };
+    let answer = bench.run_with_functions(body, role, &functions).await?;
+    Ok(answer.body.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn the_queries_of_a_run_share_one_context_apart_from_the_script() {
+    let bench = Bench::new();
+    let body = "function () {
+        var all = [], link = __.getSelfLink();
+        function next(err, rows) { all.push(err ? err.number : rows[0]); __.response.setBody(all); }
+        __.queryDocuments(link, 'udf count', next);
+        __.queryDocuments(link, 'udf count', next);
+        __.queryDocuments(link, 'udf boom', next);
+        __.queryDocuments(link, 'udf none', next);
+    }";
+    for _ in 0..2 {
+        assert_eq!(run(&bench, body).await.unwrap(), "[1,2,400,400]");
+    }
+}
+
+#[tokio::test]
+async fn a_function_without_end_ends_with_the_script_that_asked_for_it() {
+    let bench = Bench::new();
+    let body = "function () {
+        var until = Date.now() + 400;
+        while (Date.now() < until);
+        try { __.queryDocuments(__.getSelfLink(), 'udf forever'); } catch (e) { }
+        for (;;);
+    }";
+    let failed = run(&bench, body).await.unwrap_err();
+    assert!(matches!(failed.error, Error::TimedOut { .. }), "{failed:?}");
+    assert_eq!(bench.runtime.n_lost_threads(), 0);
 }
 
 #[tokio::test]

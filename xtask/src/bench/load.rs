@@ -112,6 +112,11 @@ impl Rounds {
     pub(crate) fn n_ours(&self) -> u64 {
         self.ours.iter().map(|it| it.n).sum()
     }
+
+    /// Requests that the other side served in all rounds.
+    pub(crate) fn n_baseline(&self) -> u64 {
+        self.baseline.iter().map(|it| it.n).sum()
+    }
 }
 
 fn median(rates: &[Rate]) -> String {

@@ -9,6 +9,8 @@ mod growth;
 mod load;
 mod raw_store;
 mod reads;
+mod rows;
+mod scripts;
 mod setup;
 mod start;
 mod table;
@@ -47,6 +49,7 @@ enum Part {
     Reads,
     Creates,
     Growth,
+    Scripts,
 }
 
 /// What every part needs.
@@ -93,6 +96,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Growth) {
         runtime.block_on(growth::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Scripts) {
+        runtime.block_on(scripts::measure(&bench, &mut table))?;
     }
     println!("\n{table}");
     Ok(())

@@ -11,6 +11,9 @@ use crate::workspace;
 
 pub(crate) const CONTAINER: &str = "dbs/bench/colls/items";
 
+/// A container without an index, to see what the index costs.
+pub(crate) const BARE_CONTAINER: &str = "dbs/bench/colls/bare";
+
 /// Body bytes of one item.
 pub(crate) const ITEM_BYTES: usize = 1024;
 
@@ -56,6 +59,10 @@ impl Subject {
                 "dbs/bench/colls",
                 r#"{"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#,
             ),
+            (
+                "dbs/bench/colls",
+                r#"{"id":"bare","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"indexingPolicy":{"indexingMode":"none","automatic":false}}"#,
+            ),
         ] {
             let request = Request::new("POST", path).body(body);
             connection.call(&self.account, &request).await?.expect_success(path)?;
@@ -98,8 +105,8 @@ impl Subject {
 
     /// Head of a create, up to where partition key, length and body follow: the signature covers the
     /// container only, so one serves all creates of a quarter of an hour.
-    pub(crate) fn create_head(&self) -> Result<String> {
-        let request = Request::new("POST", format!("{CONTAINER}/docs"))
+    pub(crate) fn create_head(&self, container: &str) -> Result<String> {
+        let request = Request::new("POST", format!("{container}/docs"))
             .header("prefer", "return=minimal")
             .sign(&self.account)?;
         let text = String::from_utf8(request).context("request is text")?;

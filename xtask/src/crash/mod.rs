@@ -9,9 +9,13 @@
 //! - the change feed from the beginning holds each live item once, with its newest content, and one that
 //!   goes on from a position taken before the kill misses nothing;
 //! - the container's item counter equals the number of items.
+//!
+//! With `--transfers` the load is a stored procedure instead: see [`transfers`].
 
 mod ledger;
 mod observe;
+mod site;
+mod transfers;
 mod verify;
 mod writer;
 
@@ -23,11 +27,11 @@ use clap::Args;
 use model::Env;
 use tokio::task::JoinSet;
 
-use crate::client::{Account, Connection, Request};
-use crate::server::{Server, WELL_KNOWN_KEY};
+use crate::server::Server;
 use crate::workspace;
 use ledger::Ledger;
 use observe::Follower;
+use site::Site;
 use writer::Writer;
 
 pub(crate) const CONTAINER: &str = "dbs/crash/colls/items";
@@ -35,8 +39,6 @@ pub(crate) const CONTAINER: &str = "dbs/crash/colls/items";
 // Limit: writers run between these bounds before the kill.
 const LOAD_MS_MIN: u64 = 50;
 const LOAD_MS_MAX: u64 = 900;
-/// One restart in this many is killed before it is ready.
-const RESTART_KILLS: u64 = 5;
 /// After this many kills comes an orderly stop, which must keep as much and shorten the next start.
 const KILLS_PER_STOP: u32 = 20;
 
@@ -57,11 +59,20 @@ pub(crate) struct CrashArguments {
     /// Ranges of the container
     #[arg(long, default_value_t = 4)]
     min_partitions: u32,
+    /// Instead: transfers between accounts by a stored procedure, whose sum must never change
+    #[arg(long)]
+    transfers: bool,
 }
 
 impl CrashArguments {
     pub(crate) fn with_cycles(cycles: u32) -> CrashArguments {
-        CrashArguments { cycles, writers: 16, seed: None, binary: None, min_partitions: 4 }
+        let (seed, binary) = (None, None);
+        CrashArguments { cycles, writers: 16, seed, binary, min_partitions: 4, transfers: false }
+    }
+
+    /// The same for transfers.
+    pub(crate) fn transfers(cycles: u32) -> CrashArguments {
+        CrashArguments { transfers: true, ..CrashArguments::with_cycles(cycles) }
     }
 }
 
@@ -75,22 +86,25 @@ pub(crate) fn run(arguments: &CrashArguments) -> Result<()> {
 
 pub(crate) fn run_binary(binary: &Path, arguments: &CrashArguments) -> Result<()> {
     let seed = arguments.seed.unwrap_or_else(|| Env::system().random_u64() >> 32);
+    let option = if arguments.transfers { " --transfers" } else { "" };
     println!(
-        "crash: {} cycles, {} writers, {} ranges; repeat with: cargo xtask crash --seed {seed} --cycles {}",
+        "crash: {} cycles, {} writers, {} ranges; repeat with: cargo xtask crash{option} --seed {seed} --cycles {}",
         arguments.cycles, arguments.writers, arguments.min_partitions, arguments.cycles
     );
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime
-        .block_on(Harness::new(binary, arguments, seed)?.run(arguments.cycles))
-        .with_context(|| format!("seed {seed}"))
+    let run = async {
+        if arguments.transfers {
+            transfers::run(binary, arguments, seed).await
+        } else {
+            Harness::new(binary, arguments, seed)?.run(arguments.cycles).await
+        }
+    };
+    runtime.block_on(run).with_context(|| format!("seed {seed}"))
 }
 
 /// Everything that outlives one server process.
 struct Harness {
-    binary: PathBuf,
-    folder: tempfile::TempDir,
-    min_partitions: String,
-    env: Env,
+    site: Site,
     choices: Env,
     writers: Vec<Writer>,
     follower: Follower,
@@ -102,10 +116,7 @@ impl Harness {
         let writers =
             (0..arguments.writers).map(|n| Writer::new(n, choices.random_u64())).collect();
         Ok(Harness {
-            binary: binary.to_owned(),
-            folder: workspace::scratch("crash")?,
-            min_partitions: arguments.min_partitions.to_string(),
-            env: Env::system(),
+            site: Site::new(binary, arguments.min_partitions)?,
             choices,
             writers,
             follower: Follower::default(),
@@ -113,20 +124,22 @@ impl Harness {
     }
 
     async fn run(mut self, cycles: u32) -> Result<()> {
-        let mut server = self.start()?;
-        self.make_container(&server).await?;
+        let mut server = self.site.start()?;
+        self.site.make_container(&server).await?;
         let mut n_acknowledged = 0;
         for cycle in 1..=cycles {
             let load_ms = LOAD_MS_MIN + self.choices.random_u64() % (LOAD_MS_MAX - LOAD_MS_MIN);
             n_acknowledged += self.load_and_kill(server, load_ms).await?;
-            let n_restart_kills = self.kill_restarts().await?;
-            server = self.start().with_context(|| format!("cycle {cycle}: restart"))?;
+            let n_restart_kills = self.site.kill_restarts(&self.choices).await?;
+            server = self.site.start().with_context(|| format!("cycle {cycle}: restart"))?;
             let start = server.start;
             let n_items =
                 self.verify(&server).await.with_context(|| format!("cycle {cycle} of {cycles}"))?;
             if cycle % KILLS_PER_STOP == 0 {
-                server.stop(&self.env).with_context(|| format!("cycle {cycle}: orderly stop"))?;
-                server = self.start()?;
+                server
+                    .stop(&self.site.env)
+                    .with_context(|| format!("cycle {cycle}: orderly stop"))?;
+                server = self.site.start()?;
                 self.verify(&server)
                     .await
                     .with_context(|| format!("cycle {cycle}: after a stop"))?;
@@ -139,47 +152,12 @@ impl Harness {
                 if n_restart_kills > 0 { " (after a kill in the start)" } else { "" },
             );
         }
-        server.stop(&self.env).context("orderly stop at the end")
-    }
-
-    fn options(&self) -> [String; 4] {
-        let data = self.folder.path().join("data").to_string_lossy().into_owned();
-        ["--data".to_owned(), data, "--min-partitions".to_owned(), self.min_partitions.clone()]
-    }
-
-    fn start(&self) -> Result<Server> {
-        let options = self.options();
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        Server::start(&self.binary, &options, &self.log(), &self.env)
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.path().join("server.log")
-    }
-
-    fn account(&self, server: &Server) -> Result<Account> {
-        Account::new(&server.authority, WELL_KNOWN_KEY, &self.env)
-    }
-
-    async fn make_container(&self, server: &Server) -> Result<()> {
-        let account = self.account(server)?;
-        let mut connection = Connection::open(&server.authority).await?;
-        for (path, body) in [
-            ("dbs", r#"{"id":"crash"}"#),
-            (
-                "dbs/crash/colls",
-                r#"{"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#,
-            ),
-        ] {
-            let request = Request::new("POST", path).body(body);
-            connection.call(&account, &request).await?.expect_success(path)?;
-        }
-        Ok(())
+        server.stop(&self.site.env).context("orderly stop at the end")
     }
 
     /// Lets all writers run, kills the server, and returns how many writes were acknowledged.
     async fn load_and_kill(&mut self, server: Server, load_ms: u64) -> Result<u64> {
-        let account = self.account(&server)?;
+        let account = self.site.account(&server)?;
         let mut tasks = JoinSet::new();
         for writer in std::mem::take(&mut self.writers) {
             tasks.spawn(writer.run(account.clone()));
@@ -197,22 +175,8 @@ impl Harness {
         Ok(n_acknowledged)
     }
 
-    /// Now and then kills the recovery itself.
-    async fn kill_restarts(&mut self) -> Result<u32> {
-        if !self.choices.random_u64().is_multiple_of(RESTART_KILLS) {
-            return Ok(0);
-        }
-        let options = self.options();
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let mut child = Server::spawn(&self.binary, &options, &self.log())?;
-        tokio::time::sleep(Duration::from_millis(self.choices.random_u64() % 40)).await;
-        child.kill().context("cannot kill the restarting server")?;
-        child.wait()?;
-        Ok(1)
-    }
-
     async fn verify(&mut self, server: &Server) -> Result<usize> {
-        let account = self.account(server)?;
+        let account = self.site.account(server)?;
         let seen = observe::observe(&account, &mut self.follower).await?;
         let ledgers: Vec<&mut Ledger> = self.writers.iter_mut().map(Writer::ledger).collect();
         verify::verify(ledgers, &seen)?;

@@ -8,6 +8,7 @@ use partition::scripts::{Operation, Script};
 use partition::{ExecutionFailed, Logical, Procedure, Surroundings, TriggeredCall};
 
 use super::ItemRequest;
+use super::udfs::host_of;
 use crate::catalog::record::Record;
 use crate::container_usage;
 use crate::error::{Error, Result};
@@ -75,10 +76,14 @@ impl ItemRequest<'_> {
     }
 
     fn surroundings(&self) -> Surroundings {
+        let functions = self.udf_scripts();
+        let mut prepare = self.prepare_options("");
+        prepare.udf_host = Some(host_of(&functions));
         let tables = self.inner.catalog.tables();
         Surroundings {
             alt_link: self.container.name_path.clone(),
-            prepare: self.prepare_options(""),
+            prepare,
+            functions: functions.into(),
             quota: container_usage::quota(&self.container),
             usage: container_usage::usage(&tables, &self.container),
         }

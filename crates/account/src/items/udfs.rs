@@ -1,7 +1,7 @@
 //! Queries that call user-defined functions: they run on a script thread, functions and all.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::Value;
 use partition::scripts::{Script, call_udf};
@@ -10,6 +10,7 @@ use query::UdfHost;
 use super::ItemRequest;
 use super::query::Extras;
 use crate::account::Inner;
+use crate::meter::Budget;
 use crate::operation::{Options, QueryText, ResourceKind};
 use crate::outcome::{Failed, Outcome};
 use crate::scripts::script_of;
@@ -34,16 +35,20 @@ pub(super) fn may_call(text: &str) -> bool {
         || text.as_bytes().windows(4).any(|window| window.eq_ignore_ascii_case(b"udf "))
 }
 
+/// The host that knows these functions.
+pub(super) fn host_of(scripts: &[Script]) -> Arc<dyn UdfHost> {
+    Arc::new(ContainerUdfs(scripts.iter().map(|script| script.id.to_string()).collect()))
+}
+
 impl ItemRequest<'_> {
-    fn udf_scripts(&self) -> Vec<Script> {
+    pub(super) fn udf_scripts(&self) -> Vec<Script> {
         let tables = self.inner.catalog.tables();
         let number = self.container.record().number;
         tables.children(number, ResourceKind::Udf, 0).map(|record| script_of(record)).collect()
     }
 
     pub(super) fn udf_host(&self) -> Arc<dyn UdfHost> {
-        let names = self.udf_scripts().into_iter().map(|script| script.id.to_string()).collect();
-        Arc::new(ContainerUdfs(names))
+        host_of(&self.udf_scripts())
     }
 
     /// The same query on a script thread.
@@ -63,6 +68,7 @@ impl ItemRequest<'_> {
             key: self.key.clone(),
             range: self.range,
             epks: self.epks.clone(),
+            budget: self.budget.clone(),
         };
         let work = move || owned.borrow().query(&query, cross_partition, extras);
         let ended = self.inner.scripts.runtime.with_udfs(self.udf_scripts(), work).await;
@@ -80,6 +86,7 @@ struct OwnedRequest {
     key: Option<model::PartitionKey>,
     range: Option<model::RangeId>,
     epks: Option<model::EpkRange>,
+    budget: Option<Budget>,
 }
 
 impl OwnedRequest {
@@ -93,6 +100,8 @@ impl OwnedRequest {
             key: self.key.clone(),
             range: self.range,
             epks: self.epks.clone(),
+            budget: self.budget.clone(),
+            routed: OnceLock::new(),
         }
     }
 }

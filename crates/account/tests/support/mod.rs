@@ -1,6 +1,8 @@
 //! A client of the account for tests: builds calls from links and JSON text.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod faulty;
+
 use std::sync::Arc;
 
 use account::{
@@ -65,6 +67,7 @@ pub struct Answer {
     pub facts: Facts,
     pub message: String,
     pub additional_info: Option<String>,
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Answer {
@@ -112,6 +115,7 @@ impl From<Result<Outcome, Failed>> for Answer {
                     facts: outcome.facts,
                     message: String::new(),
                     additional_info: None,
+                    retry_after_ms: None,
                 }
             }
             Err(failed) => Answer {
@@ -122,6 +126,7 @@ impl From<Result<Outcome, Failed>> for Answer {
                 facts: *failed.facts,
                 message: failed.error.to_string(),
                 additional_info: failed.error.additional_info().map(str::to_owned),
+                retry_after_ms: failed.error.retry_after_ms(),
             },
         }
     }

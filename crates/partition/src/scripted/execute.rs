@@ -20,6 +20,8 @@ pub struct Surroundings {
     pub alt_link: String,
     /// How queries of the script are prepared.
     pub prepare: PrepareOptions,
+    /// What such queries may call as `udf.…`; `prepare` knows them by name.
+    pub functions: Arc<[Script]>,
     /// Wire: `x-ms-resource-quota` and `x-ms-resource-usage`.
     pub quota: String,
     pub usage: String,
@@ -138,6 +140,7 @@ struct Run<'a> {
     partition: &'a Partition,
     runtime: &'a Runtime,
     host: Arc<Mutex<TransactionHost>>,
+    functions: Arc<[Script]>,
     log: Option<String>,
     relies_on: Lsn,
 }
@@ -153,11 +156,13 @@ impl<'a> Run<'a> {
         let transaction = Transaction::begin(partition, at)?;
         let relies_on = transaction.relies_on;
         let host = Arc::new(Mutex::new(TransactionHost::new(transaction, surroundings)));
-        Ok(Run { partition, runtime, host, log: None, relies_on })
+        let functions = Arc::clone(&surroundings.functions);
+        Ok(Run { partition, runtime, host, functions, log: None, relies_on })
     }
 
     async fn invoke(&mut self, script: Script, role: Role, wants_log: bool) -> Result<Answer> {
-        let invocation = Invocation { script, role, wants_log };
+        let functions = Arc::clone(&self.functions);
+        let invocation = Invocation { script, role, functions, wants_log };
         let host = Arc::clone(&self.host);
         self.runtime.invoke(host, invocation).await.map_err(|failed| {
             self.log = failed.log;

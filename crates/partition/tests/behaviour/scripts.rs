@@ -13,6 +13,7 @@ fn surroundings(env: &Env) -> Surroundings {
     Surroundings {
         alt_link: "dbs/d/colls/c".to_owned(),
         prepare: query::PrepareOptions::new(env.clone()),
+        functions: [].into(),
         quota: String::new(),
         usage: String::new(),
     }

@@ -150,6 +150,7 @@ fn work(shared: &Shared) {
             // The job's answer was dropped with it; whatever the panic left in the engines goes too.
             worker.forget();
         }
+        worker.tidy();
         if !ticket.finish() {
             shared.state.lock().n_lost -= 1;
             return;

@@ -5,6 +5,7 @@
 //! ran last.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use model::Env;
 
@@ -23,11 +24,13 @@ pub(crate) struct Worker {
     /// Compiled and never run, the latest script last.
     ready: VecDeque<Sandbox>,
     last: Option<Script>,
+    /// What ran last, to be taken apart when its answer is on the way.
+    spent: Option<Sandbox>,
 }
 
 impl Worker {
     pub(super) fn new(env: Env, limits: Limits) -> Worker {
-        Worker { env, limits, ready: VecDeque::new(), last: None }
+        Worker { env, limits, ready: VecDeque::new(), last: None, spent: None }
     }
 
     pub(crate) fn invoke(
@@ -40,15 +43,27 @@ impl Worker {
             None => self.fresh(&invocation.script)?,
         };
         self.last = Some(invocation.script.clone());
-        run::run(&sandbox, invocation, host, &self.limits)
+        // A run without functions has nothing to put at hand.
+        let _leave = (!invocation.functions.is_empty()).then(|| {
+            let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
+            udf::offer(&self.env, &self.limits, Arc::clone(&invocation.functions), stop_by)
+        });
+        let ended = run::run(&sandbox, invocation, host, &self.limits);
+        self.spent = Some(sandbox);
+        ended
+    }
+
+    /// Takes apart what the last run left. To free an engine takes a fifth of the time of a run.
+    pub(super) fn tidy(&mut self) {
+        self.spent = None;
     }
 
     pub(crate) fn with_udfs<T>(
         &mut self,
         scripts: Vec<Script>,
         work: impl FnOnce() -> T,
-    ) -> Result<(T, bool), Error> {
-        udf::run_with(&self.env, &self.limits, scripts, work)
+    ) -> (T, bool) {
+        udf::run_with(&self.env, &self.limits, scripts.into(), work)
     }
 
     fn take(&mut self, version: &str) -> Option<Sandbox> {
@@ -78,6 +93,7 @@ impl Worker {
 
     pub(super) fn forget(&mut self) {
         self.ready.clear();
+        self.spent = None;
         self.last = None;
     }
 }

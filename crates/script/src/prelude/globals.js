@@ -12,7 +12,6 @@ const BaseFunction = Function;
 const toText = String;
 const captureStackTrace = BaseError.captureStackTrace;
 const dateText = BaseDate.prototype.toString;
-const firstFunction = /function\s*\*?\s*([A-Za-z_$][\w$]*)\s*\(/;
 const match = RegExp.prototype.exec;
 const addTo = WeakSet.prototype.add;
 const isIn = WeakSet.prototype.has;
@@ -85,6 +84,8 @@ export function compile(text) {
   try {
     return BaseFunction('return (' + text + '\n)');
   } catch (error) {
+    // Made here and not above: it costs every run and serves few.
+    const firstFunction = /function\s*\*?\s*([A-Za-z_$][\w$]*)\s*\(/;
     const found = apply(match, firstFunction, [text]);
     if (found === null) throw error;
     try {
@@ -123,14 +124,13 @@ export function describe(thrown) {
 }
 
 function installConsole(native) {
-  const percents = /%s/;
   const split = RegExp.prototype[Symbol.split];
   function format(first, rest) {
     if (rest.length === 0) return toText(first);
     if (typeof first !== 'string') {
       throw refusal(400, 'The first argument of console.log must be a string when there are several.');
     }
-    const parts = apply(split, percents, [first]);
+    const parts = apply(split, /%s/, [first]);
     let text = parts[0];
     for (let i = 1; i < parts.length; i++) {
       text += (i <= rest.length ? toText(rest[i - 1]) : '%s') + parts[i];

@@ -18,6 +18,10 @@ use crate::native;
 
 pub(crate) use prelude::Entry;
 
+/// Bytes in use before the engine first looks for cycles. Its own choice is so small that making a sandbox already
+/// starts it, and most runs end with much less.
+const GC_BYTES: usize = 8 << 20;
+
 /// What the language offers: no clocks beside `Date`, no weak references (their callbacks would run at any time).
 type Intrinsics = (
     intrinsic::Date,
@@ -51,6 +55,7 @@ impl Sandbox {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(limits.memory_bytes_max);
         runtime.set_max_stack_size(limits.stack_bytes_max);
+        runtime.set_gc_threshold(GC_BYTES);
         let bridge = Rc::new(Bridge::new(env.clone(), limits.response_chars_max));
         let it = Rc::clone(&bridge);
         runtime.set_interrupt_handler(Some(Box::new(move || it.clock.must_stop())));

@@ -183,7 +183,7 @@ impl Host for FakeHost {
         Ok(FeedPage { items, next })
     }
 
-    /// Knows two queries: everything, and one parameter back.
+    /// Knows three queries: everything, one parameter back, and `udf NAME`, which calls a function.
     fn query(
         &mut self,
         text: &str,
@@ -194,6 +194,12 @@ impl Host for FakeHost {
         if text.starts_with("SELECT VALUE") {
             let rows = parameters.first().map(|(_, value)| Bytes::from(value.to_text()));
             return Ok(QueryPage { rows: rows.into_iter().collect(), continuation: None });
+        }
+        if let Some(name) = text.strip_prefix("udf ") {
+            let result = script::call_udf(name, &[]);
+            let result = result.map_err(|text| HostError::new(Status::BAD_REQUEST, text))?;
+            let rows = result.into_iter().map(|value| Bytes::from(value.to_text())).collect();
+            return Ok(QueryPage { rows, continuation: None });
         }
         if text != "SELECT * FROM c" {
             let message = "Syntax error, incorrect syntax near 'X'.";
@@ -238,7 +244,18 @@ impl Bench {
     }
 
     pub(crate) async fn run_role(&self, body: &str, role: Role) -> Result<Answer, Failed> {
-        let invocation = Invocation { script: script(body), role, wants_log: true };
+        self.run_with_functions(body, role, &[]).await
+    }
+
+    /// The same with user-defined functions for its queries.
+    pub(crate) async fn run_with_functions(
+        &self,
+        body: &str,
+        role: Role,
+        functions: &[Script],
+    ) -> Result<Answer, Failed> {
+        let script = script(body);
+        let invocation = Invocation { script, role, functions: functions.into(), wants_log: true };
         self.runtime.invoke(self.host.clone(), invocation).await
     }
 
