@@ -8,10 +8,11 @@ use store::Store;
 
 use crate::catalog::Catalog;
 use crate::catalog::permissions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grant::Grant;
+use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
-use crate::operation::{Call, Consistency, Operation, Options, Principal, ResourceKind};
+use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
@@ -25,6 +26,10 @@ pub struct AccountOptions {
     /// How long all-versions-and-deletes entries are kept in containers without a policy of their own;
     /// `None` leaves that feed off for them.
     pub version_retention: Option<Duration>,
+    /// Whether requests over the provisioned throughput are refused.
+    pub enforcement: Enforcement,
+    /// Slow ranges save idle throughput and spend it later.
+    pub has_burst: bool,
 }
 
 impl Default for AccountOptions {
@@ -33,6 +38,8 @@ impl Default for AccountOptions {
             min_partitions: 1,
             default_consistency: Consistency::Session,
             version_retention: None,
+            enforcement: Enforcement::Off,
+            has_burst: false,
         }
     }
 }
@@ -48,6 +55,7 @@ pub struct Account {
 pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scripts: Scripts,
+    pub(crate) shared_buckets: Arc<SharedBuckets>,
     metrics: Arc<Metrics>,
 }
 
@@ -57,6 +65,7 @@ impl Inner {
         Inner {
             catalog: Arc::clone(&self.catalog),
             scripts: self.scripts.clone(),
+            shared_buckets: Arc::clone(&self.shared_buckets),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -86,7 +95,8 @@ impl Account {
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
-        Ok(Arc::new(Account { inner: Inner { catalog, scripts, metrics: Arc::default() } }))
+        let (shared_buckets, metrics) = (Arc::default(), Arc::default());
+        Ok(Arc::new(Account { inner: Inner { catalog, scripts, shared_buckets, metrics } }))
     }
 
     /// Answers one call.
@@ -165,6 +175,7 @@ impl Account {
             container.ranges.iter().map(|range| {
                 let statistics = range.partition.statistics();
                 let [database, name] = container.names();
+                let heat = range.meter.heat();
                 RangeMetrics {
                     database,
                     container: name,
@@ -172,6 +183,9 @@ impl Account {
                     n_items: statistics.n_items,
                     bytes: statistics.bytes,
                     lsn: statistics.lsn.0,
+                    charge: heat.total,
+                    n_throttled: heat.n_throttled,
+                    normalised: container.normalised(&tables, range),
                 }
             })
         });
@@ -184,6 +198,14 @@ impl Account {
             n_partitions_to_reclaim,
             store: catalog.store.statistics(),
         }
+    }
+
+    /// What each range of a container used lately.
+    pub fn heat(&self, container: &Link) -> Result<ContainerHeat> {
+        let tables = self.inner.catalog.tables();
+        let found = tables.find_owner(container)?;
+        let container = tables.container(found.number()).ok_or(Error::OwnerNotFound)?;
+        Ok(ContainerHeat::of(&tables, container))
     }
 
     /// Runs TTL expiry, version trimming and the reclaim of deleted containers until `shutdown` resolves.

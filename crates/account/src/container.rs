@@ -12,8 +12,10 @@ use crate::catalog::Draft;
 use crate::catalog::containers::Properties;
 use crate::catalog::link::{name_path, self_link};
 use crate::catalog::record::Record;
+use crate::catalog::tables::Tables;
 use crate::error::{Error, Result};
-use crate::range_map::{RangeEntry, RangeMap};
+use crate::meter;
+use crate::range_map::{Range, RangeEntry, RangeMap};
 
 #[derive(Debug)]
 pub(crate) struct Container {
@@ -81,6 +83,21 @@ impl Container {
     pub(crate) fn names(&self) -> [String; 2] {
         let database = self.chain.first().map(|record| record.id.clone()).unwrap_or_default();
         [database, self.record().id.clone()]
+    }
+
+    /// What a range uses of what it may use: the busiest second of the last minute over its share. Wire: normalised
+    /// consumption, partitioning.md §2.9.
+    pub(crate) fn normalised(&self, tables: &Tables, range: &Range) -> f64 {
+        match meter::provisioned(tables, self) {
+            None => 0.0,
+            Some((units, Some(_))) => range.meter.peak() / units,
+            Some((units, None)) => range.meter.peak() / (units * self.ranges.throughput_fraction()),
+        }
+    }
+
+    /// The highest of its ranges.
+    pub(crate) fn peak(&self, tables: &Tables) -> f64 {
+        self.ranges.iter().map(|range| self.normalised(tables, range)).fold(0.0, f64::max)
     }
 
     pub(crate) fn incarnations(&self) -> impl Iterator<Item = u64> {

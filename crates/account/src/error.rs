@@ -61,6 +61,11 @@ pub enum Error {
          the container has been recreated under the same name"
     )]
     ContainerRidStale,
+    #[error(
+        "Request rate is large. More Request Units may be needed, so no changes were made. Please retry \
+         this request later. Learn more: http://aka.ms/cosmosdb-error-429"
+    )]
+    Throttled { retry_after_ms: u64 },
     #[error("The read session is not available for the input session token.")]
     SessionUnavailable,
     #[error(
@@ -182,6 +187,7 @@ impl Failure for Error {
             Self::BodyTooLarge { .. } | Self::BatchTooLarge { .. } => Status::TOO_LARGE,
             Self::RangeGone { .. } => Status::RANGE_GONE,
             Self::ContainerRidStale => Status::CONTAINER_RID_STALE,
+            Self::Throttled { .. } => Status::TOO_MANY_REQUESTS,
             Self::SessionUnavailable => Status::READ_SESSION_UNAVAILABLE,
             Self::KeyMismatch => Status::PK_MISMATCH,
             Self::CrossPartitionUnservable { .. } => Status::CROSS_PARTITION_UNSERVABLE,
@@ -226,6 +232,7 @@ impl Failure for Error {
         match self {
             Self::Partition(error) => error.retry_after_ms(),
             Self::Store(error) => error.retry_after_ms(),
+            Self::Throttled { retry_after_ms } => Some(*retry_after_ms),
             _ => None,
         }
     }

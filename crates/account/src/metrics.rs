@@ -96,7 +96,7 @@ pub struct OperationCount {
 }
 
 /// Figures of one physical partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RangeMetrics {
     pub database: String,
     pub container: String,
@@ -104,6 +104,11 @@ pub struct RangeMetrics {
     pub n_items: u64,
     pub bytes: u64,
     pub lsn: u64,
+    /// Since the range was opened.
+    pub charge: Charge,
+    pub n_throttled: u64,
+    /// The busiest second of the last minute over the range's share of the throughput.
+    pub normalised: f64,
 }
 
 /// A snapshot for `/metrics`.

@@ -11,6 +11,7 @@ use store::Store;
 use crate::body;
 use crate::catalog::record::{number_value, read_number};
 use crate::error::{Error, Result};
+use crate::meter::RangeMeter;
 
 /// What the catalog keeps of a range.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +60,7 @@ impl RangeEntry {
 pub(crate) struct Range {
     pub(crate) entry: RangeEntry,
     pub(crate) partition: Partition,
+    pub(crate) meter: Arc<RangeMeter>,
 }
 
 impl Range {
@@ -96,7 +98,7 @@ impl RangeMap {
             let epks = entry.epks.clone();
             let partition =
                 Partition::open(store, entry.incarnation, entry.id, epks, settings, env.clone())?;
-            Ok(Range { entry, partition })
+            Ok(Range { entry, partition, meter: Arc::new(RangeMeter::new(env.clone())) })
         };
         let ranges = entries.into_iter().map(open).collect::<Result<Vec<_>>>()?;
         let etag = state.get("rangesEtag").and_then(Value::as_str);
@@ -123,6 +125,12 @@ impl RangeMap {
 
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
+    }
+
+    /// The part of the container's throughput that each range has.
+    pub(crate) fn throughput_fraction(&self) -> f64 {
+        let n_ranges = u32::try_from(self.ranges.len()).unwrap_or(u32::MAX);
+        1.0 / f64::from(n_ranges.max(1))
     }
 
     pub(crate) fn overlapping<'a>(&'a self, epks: &'a EpkRange) -> impl Iterator<Item = &'a Range> {

@@ -92,7 +92,6 @@ fn row(container: &Container, range: &Range) -> Bytes {
     let rid = Rid::child(&container_rid, ChildKind::Range, u64::from(entry.id.0) + 2);
     let lsn = range.partition.lsn().0;
     let parents = entry.parents.iter().map(|parent| Value::from(parent.to_string()));
-    let n_ranges = u32::try_from(container.ranges.len()).unwrap_or(u32::MAX);
     let row: Object = body::object([
         ("_rid", rid.to_string().into()),
         ("id", entry.id.to_string().into()),
@@ -101,7 +100,7 @@ fn row(container: &Container, range: &Range) -> Bytes {
         ("maxExclusive", entry.epks.max().to_string().into()),
         ("ridPrefix", i64::from(entry.rid_prefix).into()),
         ("_self", format!("{}pkranges/{rid}/", self_link(&container.chain)).into()),
-        ("throughputFraction", (1.0 / f64::from(n_ranges)).into()),
+        ("throughputFraction", container.ranges.throughput_fraction().into()),
         ("status", "online".into()),
         ("parents", Value::Array(parents.collect())),
         ("ownedArchivalPKRangeIds", Value::Array(Vec::new())),

@@ -24,6 +24,7 @@ fn account_errors() -> Vec<Error> {
         Error::PropertyInvalid { property: text() },
         Error::RangeGone { range: RangeId(0), container: text() },
         Error::ContainerRidStale,
+        Error::Throttled { retry_after_ms: 1 },
         Error::SessionUnavailable,
         Error::ConsistencyTooStrong { requested: "Strong", default: "Session" },
         Error::KeyRequired,
@@ -78,6 +79,7 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::PropertyInvalid { .. }
         | Error::RangeGone { .. }
         | Error::ContainerRidStale
+        | Error::Throttled { .. }
         | Error::SessionUnavailable
         | Error::ConsistencyTooStrong { .. }
         | Error::KeyRequired

@@ -128,6 +128,9 @@ pub enum Error {
         /// The limit.
         bytes_max: usize,
     },
+    /// The address or the key of an account cannot be used.
+    #[error("endpoint {0}")]
+    EndpointInvalid(String),
     /// A continuation was not made by this query.
     #[error("continuation does not belong to this query")]
     ContinuationInvalid,
@@ -142,8 +145,11 @@ pub enum Error {
     /// A repartitioning cannot be done as asked.
     #[error("repartitioning is not possible: {0}")]
     Repartition(#[from] crate::repartition::Refusal),
-    /// A template has scripts, which the SDK below cannot register.
-    #[error("the template has scripts, which this container host cannot register")]
+    /// A re-key cannot be done as asked.
+    #[error("re-key: {0}")]
+    Rekey(#[from] crate::rekey::Refusal),
+    /// A template has scripts, which the SDK cannot register; `SdkDatabase::with_rest` can.
+    #[error("the template has scripts, which the SDK alone cannot register")]
     ScriptsUnsupported,
     /// The service answered with a failure.
     #[error("service answered {status}/{sub_status}: {message}")]

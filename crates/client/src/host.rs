@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{BoxFuture, Error, Result};
 
@@ -13,7 +13,8 @@ pub trait ContainerHost: Debug + Send + Sync {
     /// Returns the names of all containers.
     fn list(&self) -> BoxFuture<'_, Result<Vec<String>>>;
 
-    /// Makes a container, with its scripts. One that exists already is left as it is.
+    /// Makes a container, with its scripts. One that exists already is left as it is, except that scripts of the
+    /// template which it lacks are added: whoever made it may have died in between.
     fn create<'a>(
         &'a self,
         name: &'a str,
@@ -25,6 +26,9 @@ pub trait ContainerHost: Debug + Send + Sync {
 
     /// Returns how full a container is.
     fn fill<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Fill>>;
+
+    /// Returns what a container looks like, `None` if there is none.
+    fn template<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<ContainerTemplate>>>;
 
     /// Waits.
     fn pause(&self, time: Duration) -> BoxFuture<'_, ()>;
@@ -77,6 +81,9 @@ pub struct ContainerTemplate {
     /// Scripts that are registered in a new container.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<Script>,
+    /// Further properties as the service writes them: `uniqueKeyPolicy`, `computedProperties` and so on.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub other: Map<String, Value>,
 }
 
 impl ContainerTemplate {
@@ -88,8 +95,54 @@ impl ContainerTemplate {
             default_ttl_seconds: None,
             throughput: None,
             scripts: Vec::new(),
+            other: Map::new(),
         }
     }
+
+    /// Reads what the service says about a container; `None` if it has no partition key.
+    pub fn from_properties(properties: &Value) -> Option<ContainerTemplate> {
+        let mut other = properties.as_object()?.clone();
+        let key = other.remove("partitionKey")?;
+        let paths = key["paths"].as_array()?.iter();
+        let paths =
+            paths.map(|it| it.as_str().map(ToOwned::to_owned)).collect::<Option<Vec<_>>>()?;
+        let indexing_policy = other.remove("indexingPolicy");
+        let default_ttl_seconds = other.remove("defaultTtl").and_then(|it| it.as_i64());
+        other.retain(|name, value| name != "id" && !name.starts_with('_') && !value.is_null());
+        Some(ContainerTemplate {
+            partition_key_paths: paths,
+            indexing_policy,
+            default_ttl_seconds,
+            throughput: None,
+            scripts: Vec::new(),
+            other,
+        })
+    }
+}
+
+/// The body that creates a container.
+#[cfg(feature = "rest")]
+pub(crate) fn properties(name: &str, template: &ContainerTemplate) -> Value {
+    let paths = &template.partition_key_paths;
+    let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
+    let mut body = template.other.clone();
+    body.insert("id".to_owned(), name.into());
+    let key = serde_json::json!({"paths": paths, "kind": kind, "version": 2});
+    body.insert("partitionKey".to_owned(), key);
+    if let Some(policy) = &template.indexing_policy {
+        body.insert("indexingPolicy".to_owned(), policy.clone());
+    }
+    if let Some(seconds) = template.default_ttl_seconds {
+        body.insert("defaultTtl".to_owned(), seconds.into());
+    }
+    Value::Object(body)
+}
+
+/// Reads `collectionSize=…`, which is in KB, from `documentSize=0;collectionSize=17;…`.
+#[cfg(feature = "rest")]
+pub(crate) fn collection_size(header: &str) -> Option<u64> {
+    let size = header.split(';').find_map(|it| it.trim().strip_prefix("collectionSize="))?;
+    size.parse::<u64>().ok().map(|it| it.saturating_mul(1024))
 }
 
 /// A stored procedure, trigger or user-defined function.
@@ -222,6 +275,30 @@ pub(crate) async fn ensure(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "rest")]
+    #[test]
+    fn the_size_of_a_container_is_found_in_the_header() {
+        let header = "functions=0;documentSize=0;documentsSize=12;collectionSize=15;";
+        assert_eq!(collection_size(header), Some(15 * 1024));
+        assert_eq!(collection_size("documentsSize=12"), None);
+        assert_eq!(collection_size("collectionSize=x"), None);
+    }
+
+    #[cfg(feature = "rest")]
+    #[test]
+    fn a_template_survives_the_way_through_the_service() {
+        let mut template = ContainerTemplate::new(["/a", "/b"]);
+        template.default_ttl_seconds = Some(60);
+        template.indexing_policy = Some(serde_json::json!({"indexingMode": "none"}));
+        template.other.insert("uniqueKeyPolicy".to_owned(), serde_json::json!({"uniqueKeys": []}));
+        let mut shown = properties("c", &template);
+        assert_eq!(shown["partitionKey"]["kind"], "MultiHash");
+        shown["_rid"] = "x".into();
+        shown["geospatialConfig"] = Value::Null;
+        assert_eq!(ContainerTemplate::from_properties(&shown), Some(template));
+        assert_eq!(ContainerTemplate::from_properties(&Value::Null), None);
+    }
 
     #[test]
     fn names_of_other_schemes_have_no_number() {

@@ -3,11 +3,13 @@
 //! A [`PartitionResolver`] says which container of a database an item belongs to: by hash, by range, by
 //! lookup, by what still has room, or by a combination of these. A [`PartitionedDatabase`] is the door: it
 //! creates, reads, replaces, deletes and queries items through a resolver. [`repartition`] moves items when
-//! containers come or go, while the application runs. [`Concat`], [`RandomSuffix`] and [`HashedSuffix`] write
+//! containers come or go, while the application runs. [`rekey`] copies a container into one with another
+//! partition key. [`Concat`], [`RandomSuffix`] and [`HashedSuffix`] write
 //! a synthetic partition key into items and plan the reads that belong to it.
 //!
-//! Everything but the module `sdk` is free of network code: it reaches items through [`ItemStore`] and
-//! containers through [`ContainerHost`]. The feature `sdk` implements both on the official Rust SDK.
+//! Everything but the modules `sdk` and `rest` is free of network code: it reaches items through [`ItemStore`],
+//! containers through [`ContainerHost`] and changes through [`ChangeFeed`]. The feature `sdk` implements them on
+//! the official Rust SDK, the feature `rest` on signed requests of our own.
 //!
 //! Invariants: the same state and the same key give the same container on every platform and in every
 //! version; an item is never deleted from one container before its copy in another is verified.
@@ -26,6 +28,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod changes;
 mod database;
 mod error;
 mod host;
@@ -35,14 +38,18 @@ mod key;
 mod link;
 mod range;
 mod range_map;
+pub mod rekey;
 pub mod repartition;
 mod resolver;
+#[cfg(feature = "rest")]
+pub mod rest;
 mod ring;
 #[cfg(feature = "sdk")]
 pub mod sdk;
 mod state;
 mod synthetic;
 
+pub use changes::{ChangeFeed, ChangePage};
 pub use database::{
     Address, Continuation, PartitionedDatabase, QueryPage, QueryRun, Scheme, Schemes,
 };
@@ -65,8 +72,8 @@ pub use resolver::{
 };
 pub use ring::{HashGenerator, Md5, Murmur3, Ring, RingRule, XxHash};
 pub use state::{
-    FileStateStore, HashState, ManagedState, RangeEntry, Registry, ResolverState, SpilloverState,
-    StateStore, StateVersion,
+    ContainerStateStore, FileStateStore, HashState, ManagedState, RangeEntry, Registry,
+    ResolverState, SpilloverState, StateStore, StateVersion, load_state, save_state,
 };
 pub use synthetic::{
     Backfill, Concat, HashedSuffix, RandomSuffix, ReadPlan, SyntheticKey, backfill,

@@ -12,7 +12,7 @@ use orrery_client::{
     Address, ContainerTemplate, Env, Error, HashPartitionResolver, KeySource,
     ManagedPartitionResolver, Naming, PartitionResolver as _, PartitionedDatabase, RangeMap,
     RangePartitionResolver, ReadScope, Registry, ResolverState, Scheme, SharedPartitionResolver,
-    StateStore as _, Statement,
+    Statement, load_state, save_state,
 };
 use serde_json::{Value, json};
 use support::{Fake, run};
@@ -29,8 +29,8 @@ fn repartitioner(fake: &Arc<Fake>) -> Repartitioner {
     Repartitioner::new(
         fake.clone(),
         fake.clone(),
-        fake.clone(),
-        fake.clone(),
+        fake.document("state"),
+        fake.document("job"),
         registry(&env),
         options,
     )
@@ -40,7 +40,7 @@ fn repartitioner(fake: &Arc<Fake>) -> Repartitioner {
 fn application(fake: &Arc<Fake>) -> PartitionedDatabase {
     let env = Env::fixed(1, 0);
     let open = SharedPartitionResolver::open(
-        fake.clone(),
+        fake.document("state"),
         None,
         registry(&env),
         Duration::ZERO,
@@ -70,7 +70,7 @@ fn filled(n_containers: u64) -> Arc<Fake> {
         n_containers,
     );
     let state = run(create).unwrap().state();
-    run(fake.save(&state, None)).unwrap();
+    run(save_state(&*fake.document("state"), &state, None)).unwrap();
     let database = application(&fake);
     for number in 0..N_ITEMS {
         run(database.create(&item(number, "first"))).unwrap();
@@ -85,7 +85,7 @@ fn expected() -> BTreeMap<String, Value> {
 /// Every item is exactly once in the database, in the container that the published scheme names.
 #[track_caller]
 fn check(fake: &Arc<Fake>, expected: &BTreeMap<String, Value>) {
-    let (state, _) = run(fake.load_state()).unwrap().unwrap();
+    let (state, _) = run(load_state(&*fake.document("state"))).unwrap().unwrap();
     assert!(!matches!(state, ResolverState::Transition { .. }), "the transition is over");
     let resolver = state.build(&Registry::new()).unwrap();
     let mut found = BTreeMap::new();
@@ -99,26 +99,6 @@ fn check(fake: &Arc<Fake>, expected: &BTreeMap<String, Value>) {
     let containers: Vec<_> = fake.containers.lock().keys().cloned().collect();
     let wanted = resolver.containers_for_read(&ReadScope::All).unwrap();
     assert_eq!(containers.len(), wanted.len());
-}
-
-trait LoadState {
-    fn load_state(
-        &self,
-    ) -> orrery_client::BoxFuture<
-        '_,
-        orrery_client::Result<Option<(ResolverState, orrery_client::StateVersion)>>,
-    >;
-}
-
-impl LoadState for Fake {
-    fn load_state(
-        &self,
-    ) -> orrery_client::BoxFuture<
-        '_,
-        orrery_client::Result<Option<(ResolverState, orrery_client::StateVersion)>>,
-    > {
-        orrery_client::StateStore::load(self)
-    }
 }
 
 /// What the application sees through a query over everything.
@@ -298,7 +278,8 @@ fn range_maps_can_be_changed_and_homeless_items_are_refused() {
         let map = RangeMap::from_cuts(cuts.iter().map(|it| (*it).into()), names).unwrap();
         RangePartitionResolver::from_map(KeySource::path("/pk").unwrap(), map).unwrap().state()
     };
-    run(fake.save(&state(&["k15"], &["low", "high"]), None)).unwrap();
+    let first = state(&["k15"], &["low", "high"]);
+    run(save_state(&*fake.document("state"), &first, None)).unwrap();
     let database = application(&fake);
     for number in 0..N_ITEMS {
         run(database.create(&item(number, "first"))).unwrap();

@@ -12,7 +12,7 @@ use orrery_client::{
     Error, FileStateStore, HashPartitionResolver, Key, KeySource, LookupPartitionResolver,
     ManagedPartitionResolver, Naming, PartitionResolver, Range, RangePartitionResolver, ReadMode,
     ReadScope, Registry, ResolverState, SharedPartitionResolver, SpilloverOptions,
-    SpilloverPartitionResolver, StateStore as _, TransitionPartitionResolver,
+    SpilloverPartitionResolver, TransitionPartitionResolver, load_state,
 };
 use serde_json::json;
 use support::{Fake, run};
@@ -269,5 +269,5 @@ fn processes_that_share_a_file_pick_up_a_change() {
     assert!(matches!(stale, Err(Error::StateChanged)));
     assert!(run(one.refresh()).unwrap() && !run(one.refresh()).unwrap());
     let store = FileStateStore::new(folder.path().join("state.json"));
-    assert_eq!(run(store.load()).unwrap().unwrap().0, hash("c", 4).state());
+    assert_eq!(run(load_state(&store)).unwrap().unwrap().0, hash("c", 4).state());
 }

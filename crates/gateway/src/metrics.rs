@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use account::AccountMetrics;
+use account::{AccountMetrics, RangeMetrics};
 
 use crate::parse::Action;
 
@@ -176,21 +176,40 @@ fn account_text(out: &mut Text, account: &AccountMetrics) {
 }
 
 fn partitions_text(out: &mut Text, account: &AccountMetrics) {
-    type Figure = fn(&account::RangeMetrics) -> u64;
+    type Figure = fn(&RangeMetrics) -> u64;
     let figures: [(&str, &str, Figure); 3] = [
         ("orrery_partition_items", "Items of a physical partition.", |range| range.n_items),
         ("orrery_partition_bytes", "Bytes of a physical partition.", |range| range.bytes),
         ("orrery_partition_lsn", "Last commit of a physical partition.", |range| range.lsn),
     ];
     for (name, help, figure) in figures {
-        out.head(name, "gauge", help);
-        for range in &account.ranges {
-            let (database, container) = (label(&range.database), label(&range.container));
-            let (id, value) = (range.range, figure(range));
-            out.line(format_args!(
-                "{name}{{database=\"{database}\",container=\"{container}\",range=\"{id}\"}} {value}"
-            ));
-        }
+        partition_lines(out, account, (name, "gauge", help), |range| figure(range).to_string());
+    }
+    let name = "orrery_partition_charge_total";
+    let help = "Request units that a physical partition charged since it was opened.";
+    partition_lines(out, account, (name, "counter", help), |range| range.charge.to_string());
+    let name = "orrery_partition_throttled_total";
+    let help = "Requests over the throughput of a physical partition.";
+    partition_lines(out, account, (name, "counter", help), |range| range.n_throttled.to_string());
+    let name = "orrery_partition_normalised_charge";
+    let help = "Busiest second of the last minute over the partition's share of the throughput.";
+    let normalised = |range: &RangeMetrics| format!("{:.4}", range.normalised);
+    partition_lines(out, account, (name, "gauge", help), normalised);
+}
+
+fn partition_lines(
+    out: &mut Text,
+    account: &AccountMetrics,
+    (name, kind, help): (&str, &str, &str),
+    figure: impl Fn(&RangeMetrics) -> String,
+) {
+    out.head(name, kind, help);
+    for range in &account.ranges {
+        let (database, container) = (label(&range.database), label(&range.container));
+        let (id, value) = (range.range, figure(range));
+        out.line(format_args!(
+            "{name}{{database=\"{database}\",container=\"{container}\",range=\"{id}\"}} {value}"
+        ));
     }
 }
 

@@ -111,6 +111,21 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) min_partitions: u32,
 
+    /// What happens to requests over the provisioned throughput
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        env = "ORRERY_ENFORCE_THROUGHPUT",
+        default_value_t = EnforcementArgument::Off,
+        help_heading = "Throughput"
+    )]
+    pub(crate) enforce_throughput: EnforcementArgument,
+
+    /// Let physical partitions below 3000 RU/s save idle throughput (five minutes of it) and spend it later
+    #[arg(long, env = "ORRERY_BURST", value_parser = FalseyValueParser::new(), help_heading = "Throughput")]
+    pub(crate) burst: bool,
+
     #[command(flatten)]
     pub(crate) keys: KeyArguments,
 
@@ -237,6 +252,16 @@ pub(crate) struct CertArguments {
     /// Write it to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnforcementArgument {
+    /// They are served; charges are only reported
+    Off,
+    /// They are served, counted and logged
+    Warn,
+    /// They get 429 and the time to wait, as on the service
+    On,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

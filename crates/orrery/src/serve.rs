@@ -92,6 +92,8 @@ fn account_options(settings: &Settings) -> AccountOptions {
         min_partitions: settings.min_partitions,
         default_consistency: Consistency::Session,
         version_retention: None,
+        enforcement: settings.enforcement,
+        has_burst: settings.has_burst,
     }
 }
 

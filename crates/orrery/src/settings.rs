@@ -4,10 +4,11 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use account::Enforcement;
 use anyhow::{Context as _, Result, bail, ensure};
 use store::Durability;
 
-use crate::arguments::{DurabilityArgument, ServeArguments};
+use crate::arguments::{DurabilityArgument, EnforcementArgument, ServeArguments};
 use crate::keys::AccountKeys;
 
 const MIB: u64 = 1 << 20;
@@ -29,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) keys: AccountKeys,
     pub(crate) own_certificate: Option<OwnCertificate>,
     pub(crate) min_partitions: u32,
+    pub(crate) enforcement: Enforcement,
+    pub(crate) has_burst: bool,
     pub(crate) public_endpoint: Option<String>,
     pub(crate) accepts_identity_tokens: bool,
     pub(crate) gzip: bool,
@@ -65,6 +68,12 @@ impl Settings {
                 _ => None,
             },
             min_partitions: arguments.min_partitions,
+            enforcement: match arguments.enforce_throughput {
+                EnforcementArgument::Off => Enforcement::Off,
+                EnforcementArgument::Warn => Enforcement::Warn,
+                EnforcementArgument::On => Enforcement::On,
+            },
+            has_burst: arguments.burst,
             public_endpoint: arguments.public_endpoint.as_deref().map(endpoint).transpose()?,
             accepts_identity_tokens: arguments.accept_identity_tokens,
             gzip: arguments.gzip,

@@ -136,6 +136,8 @@ pub(crate) fn failure(error: &Error) -> Charge {
         | Error::Raced
         | Error::Script(_)
         | Error::Store(_)
+        | Error::Relocating
+        | Error::RelocationBehind
         | Error::Corrupt(_) => 0,
     })
 }

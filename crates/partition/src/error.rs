@@ -77,6 +77,11 @@ pub enum Error {
     /// Another write to the logical partition came between the reads and the commit of a script.
     #[error("Conflicting request to resource has been attempted. Retry to avoid conflicts.")]
     Raced,
+    /// The partition is being relocated and takes no writes: they belong to its successors, any moment now.
+    #[error("the partition key range is completing a split, merge or move; please retry")]
+    Relocating,
+    #[error("the relocation fell too far behind the writes of its source")]
+    RelocationBehind,
     #[error(transparent)]
     Script(#[from] script::Error),
     #[error(transparent)]
@@ -106,7 +111,8 @@ impl Failure for Error {
             Self::PartitionKey(error) => error.status(),
             Self::Query(error) => error.status(),
             Self::Forgotten => Status::OWNER_NOT_FOUND,
-            Self::Fenced | Self::Raced => Status::RETRY_WITH,
+            Self::Fenced | Self::Raced | Self::RelocationBehind => Status::RETRY_WITH,
+            Self::Relocating => Status::RANGE_COMPLETING,
             Self::Script(error) => error.status(),
             Self::Store(error) => error.status(),
             Self::Corrupt(_) => Status::INTERNAL,

@@ -47,7 +47,7 @@ pub(crate) struct Keys {
 pub(crate) struct Place(Bytes);
 
 /// Commit and place within the commit: the order of both feeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Moment {
     pub(crate) lsn: Lsn,
     pub(crate) seq: u16,
@@ -154,6 +154,16 @@ impl Keys {
         }
     }
 
+    /// The logical partitions with an epk of a range, in order of epk.
+    pub(crate) fn logicals_in(self, epks: &model::EpkRange) -> KeyRange {
+        let bound = |epk: &Epk| {
+            let mut key = self.start(Family::Logical, epk.as_bytes().len() + 2);
+            push_escaped(epk, &mut key);
+            key
+        };
+        KeyRange::new(bound(epks.min()), bound(epks.max()))
+    }
+
     pub(crate) fn purge(self, place: &Place) -> Vec<u8> {
         self.join(Family::Purge, place, &[])
     }
@@ -227,12 +237,7 @@ impl Place {
         let epk = at.epk.as_bytes();
         let key = at.key.encode(definition);
         let mut bytes = Vec::with_capacity(epk.len() + key.len() + 4);
-        for byte in epk {
-            bytes.push(*byte);
-            if *byte == 0 {
-                bytes.push(0xFF);
-            }
-        }
+        push_escaped(&at.epk, &mut bytes);
         bytes.extend_from_slice(&[0, 0]);
         bytes.extend_from_slice(&key);
         Place(bytes.into())
@@ -257,6 +262,15 @@ impl Place {
         match PartitionKey::decode(key) {
             Some((decoded, n_bytes)) if n_bytes == key.len() => Ok(Logical { key: decoded, epk }),
             _ => Err(Error::Corrupt("a stored partition key cannot be decoded")),
+        }
+    }
+}
+
+fn push_escaped(epk: &Epk, bytes: &mut Vec<u8>) {
+    for byte in epk.as_bytes() {
+        bytes.push(*byte);
+        if *byte == 0 {
+            bytes.push(0xFF);
         }
     }
 }

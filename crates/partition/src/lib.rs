@@ -32,6 +32,7 @@ mod patch;
 mod purge;
 mod reader;
 mod record;
+pub mod relocate;
 mod scan;
 mod scripted;
 mod settings;
@@ -45,7 +46,7 @@ pub use call::{
 };
 pub use consistency::Report;
 pub use error::{Error, Result};
-pub use partition::Partition;
+pub use partition::{Partition, Watch};
 pub use patch::{PATCH_OPERATIONS_MAX, Patch};
 pub use scripted::{Executed, ExecutionFailed, Procedure, Surroundings, Triggered, TriggeredCall};
 pub use settings::{LOGICAL_BYTES_MAX, Logical, Scope, Settings};

@@ -1,7 +1,7 @@
 //! The partition itself: opening it, and what everything else reaches through it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use model::{Env, EpkRange, Lsn, RangeId};
 use parking_lot::{Mutex, RwLock};
@@ -18,6 +18,16 @@ use crate::{Result, Settings};
 /// One physical partition. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Partition(Arc<Inner>);
+
+/// Tells whether anybody still has a partition open, without keeping it open.
+#[derive(Debug, Clone)]
+pub struct Watch(Weak<Inner>);
+
+impl Watch {
+    pub fn is_open(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -114,6 +124,10 @@ impl Partition {
 
     pub fn incarnation(&self) -> u64 {
         self.0.incarnation
+    }
+
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn inner(&self) -> &Inner {

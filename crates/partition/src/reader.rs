@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{ETag, Lsn, Rid};
+use model::{ETag, EpkRange, Lsn, Rid};
 use store::{Direction, KeyRange, Scan, Snapshot};
 
-use crate::keys::{Keys, Place, split_epk};
-use crate::record::{Head, ItemRecord, decode_number};
+use crate::keys::{Keys, Place, place_of, split_epk};
+use crate::record::{Head, ItemRecord, LogicalRecord, decode_number};
 use crate::{Error, Result, Scope, Settings};
 
 /// Logical partitions that were deleted and whose items are still being removed: items written at or before the
@@ -111,15 +111,56 @@ pub(crate) fn render(
 #[derive(Debug, Clone)]
 pub(crate) enum ScopeFilter {
     All,
-    Epks(model::EpkRange),
+    /// Items in one of the ranges.
+    Epks(Vec<EpkRange>),
     Place(Place),
+    /// Some logical partitions in byte order, and how many items they have.
+    Places {
+        places: Vec<Place>,
+        n_items: u64,
+    },
+}
+
+// Limit: logical partitions of a scope that are looked up one by one; with more of them the items are walked.
+const PLACES_MAX: usize = 64;
+
+impl Reader {
+    pub(crate) fn n_items_of(&self, place: &Place) -> Result<u64> {
+        let record = self.snapshot.get(&self.keys.logical(place))?;
+        let record = record.map(|bytes| LogicalRecord::decode(&bytes)).transpose()?;
+        Ok(record.map_or(0, |record| record.n_items))
+    }
+
+    /// Returns the scope of some ranges: the logical partitions in them where those are few.
+    pub(crate) fn narrowed(&self, spans: &[EpkRange]) -> Result<ScopeFilter> {
+        let (mut places, mut n_items) = (Vec::new(), 0);
+        for span in spans {
+            for entry in self.scan(self.keys.logicals_in(span)) {
+                let (key, value) = entry?;
+                if places.len() >= PLACES_MAX {
+                    return Ok(ScopeFilter::Epks(spans.to_vec()));
+                }
+                places.push(place_of(&key));
+                n_items += LogicalRecord::decode(&value)?.n_items;
+            }
+        }
+        places.sort_by(|left, right| left.as_bytes().cmp(right.as_bytes()));
+        places.dedup();
+        Ok(match places.pop() {
+            Some(only) if places.is_empty() => ScopeFilter::Place(only),
+            last => {
+                places.extend(last);
+                ScopeFilter::Places { places, n_items }
+            }
+        })
+    }
 }
 
 impl ScopeFilter {
     pub(crate) fn new(scope: &Scope, settings: &Settings) -> ScopeFilter {
         match scope {
             Scope::All => ScopeFilter::All,
-            Scope::Epks(range) => ScopeFilter::Epks(range.clone()),
+            Scope::Epks(range) => ScopeFilter::Epks(vec![range.clone()]),
             Scope::Logical(at) => ScopeFilter::Place(Place::new(at, &settings.definition)),
         }
     }
@@ -127,8 +168,14 @@ impl ScopeFilter {
     pub(crate) fn contains(&self, place: &[u8]) -> Result<bool> {
         match self {
             ScopeFilter::All => Ok(true),
-            ScopeFilter::Epks(range) => Ok(range.contains(&split_epk(place)?.0)),
+            ScopeFilter::Epks(ranges) => {
+                let epk = split_epk(place)?.0;
+                Ok(ranges.iter().any(|range| range.contains(&epk)))
+            }
             ScopeFilter::Place(own) => Ok(own.as_bytes() == place),
+            ScopeFilter::Places { places, .. } => {
+                Ok(places.binary_search_by(|own| own.as_bytes().cmp(place)).is_ok())
+            }
         }
     }
 }

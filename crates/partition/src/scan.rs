@@ -1,6 +1,8 @@
 //! Read feed: items in creation order, page by page. A position is an item number and stays valid whatever is written.
 
-use crate::keys::{number_of_item, number_of_member};
+use std::iter::Peekable;
+
+use crate::keys::{Place, number_of_item, number_of_member};
 use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
 use crate::record::ItemRecord;
@@ -43,7 +45,7 @@ impl Partition {
 pub(crate) type Numbered<'a> = Box<dyn Iterator<Item = Result<(u64, ItemRecord)>> + Send + 'a>;
 
 impl Reader {
-    /// Walks the items after item `after` in creation order: those of a logical partition through its members,
+    /// Walks the items after item `after` in creation order: those of logical partitions through their members,
     /// otherwise all. The caller filters.
     pub(crate) fn numbered<'a>(&'a self, scope: &ScopeFilter, after: Option<u64>) -> Numbered<'a> {
         match scope {
@@ -54,14 +56,46 @@ impl Reader {
                     Ok((number_of_item(&key)?, ItemRecord::decode(value)?))
                 }))
             }
-            ScopeFilter::Place(place) => {
-                let entries = self.scan(self.keys.members_of(place, after));
-                Box::new(entries.map(|entry| {
-                    let number = number_of_member(&entry?.0)?;
-                    let record = self.item(number)?;
-                    Ok((number, record.ok_or(Error::Corrupt("a member is no item"))?))
+            ScopeFilter::Place(place) => Box::new(self.members(place, after).map(|number| {
+                let number = number?;
+                Ok((number, self.member_item(number)?))
+            })),
+            ScopeFilter::Places { places, .. } => {
+                let members = places.iter().map(|place| self.members(place, after).peekable());
+                let mut members: Vec<_> = members.collect();
+                Box::new(std::iter::from_fn(move || {
+                    let number = next_number(&mut members)?;
+                    let item = |number| Ok((number, self.member_item(number)?));
+                    Some(number.and_then(item))
                 }))
             }
         }
     }
+
+    fn members(&self, place: &Place, after: Option<u64>) -> Members<'_> {
+        let entries = self.scan(self.keys.members_of(place, after));
+        Box::new(entries.map(|entry| number_of_member(&entry?.0)))
+    }
+
+    fn member_item(&self, number: u64) -> Result<ItemRecord> {
+        self.item(number)?.ok_or(Error::Corrupt("a member is no item"))
+    }
+}
+
+/// The numbers of the items of a logical partition.
+type Members<'a> = Box<dyn Iterator<Item = Result<u64>> + Send + 'a>;
+
+/// Takes the least number, or the first error.
+fn next_number(members: &mut [Peekable<Members<'_>>]) -> Option<Result<u64>> {
+    let mut best: Option<(usize, u64)> = None;
+    for (index, list) in members.iter_mut().enumerate() {
+        match list.peek() {
+            Some(Ok(number)) if best.is_none_or(|(_, least)| *number < least) => {
+                best = Some((index, *number));
+            }
+            None | Some(Ok(_)) => {}
+            Some(Err(_)) => return list.next(),
+        }
+    }
+    members.get_mut(best?.0)?.next()
 }

@@ -1,5 +1,6 @@
 //! Items for queries: one consistent look at a scope, in creation order.
 
+use model::EpkRange;
 use query::{ItemIndex, ItemSource, SourceItem};
 
 use crate::index::IndexView;
@@ -25,11 +26,33 @@ impl Partition {
             Scope::Epks(range) => range.covers(self.epks()),
             Scope::Logical(_) => false,
         };
-        let scope = ScopeFilter::new(scope, &reader.settings);
+        let scope = match scope {
+            Scope::Epks(range) if !is_whole => narrowed(&reader, std::slice::from_ref(range)),
+            scope => ScopeFilter::new(scope, &reader.settings),
+        };
+        self.open_source(reader, scope, is_whole)
+    }
+
+    /// Opens the parts of the partition that lie in some ranges, which must not overlap.
+    pub fn source_in(&self, spans: &[EpkRange]) -> Source {
+        if let [span] = spans {
+            return self.source(&Scope::Epks(span.clone()));
+        }
+        let reader = self.reader();
+        let scope = narrowed(&reader, spans);
+        self.open_source(reader, scope, false)
+    }
+
+    fn open_source(&self, reader: Reader, scope: ScopeFilter, is_whole: bool) -> Source {
         // A scan meets the same trouble with the store and reports it.
         let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_states);
         Source { index: index.ok().flatten(), reader, scope }
     }
+}
+
+fn narrowed(reader: &Reader, spans: &[EpkRange]) -> ScopeFilter {
+    // A scan meets the same trouble with the store and reports it.
+    reader.narrowed(spans).unwrap_or_else(|_| ScopeFilter::Epks(spans.to_vec()))
 }
 
 impl ItemSource for Source {

@@ -21,6 +21,7 @@ use crate::keys::{Family, Keys, Place, place_of};
 use crate::partition::Partition;
 use crate::reader::{Liveness, Purges};
 use crate::record::{Head, decode_lsn};
+use crate::relocate::Tap;
 use crate::transaction::{Done, Draft, Ground, Overlay, Pending, Refusal, Sealed, Step, View, run};
 use crate::{Error, Result};
 
@@ -47,6 +48,8 @@ pub(crate) struct Writer {
     /// Grows each time the state is read again from the store.
     generation: u64,
     is_broken: bool,
+    /// Present while the partition is the source of a relocation.
+    pub(crate) tap: Option<Tap>,
 }
 
 /// A batch that the store has not answered.
@@ -134,6 +137,7 @@ impl Writer {
             book,
             generation: 0,
             is_broken: false,
+            tap: None,
         })
     }
 
@@ -142,6 +146,14 @@ impl Writer {
             && view.book.version == self.book.version()
             && view.base >= self.recent.floor
             && self.recent.last.get(place.as_bytes()).is_none_or(|last| *last <= view.base)
+    }
+
+    /// Refuses a write behind the fence of a relocation.
+    fn check_fence(&self) -> Result<()> {
+        match &self.tap {
+            Some(tap) if tap.is_fenced() => Err(Error::Relocating),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn note(&mut self, place: &Place) {
@@ -161,6 +173,9 @@ impl Writer {
         visible: Vec<(Bytes, Option<Bytes>)>,
         purges: Option<Purges>,
     ) -> Sent {
+        if let Some(tap) = &mut self.tap {
+            tap.note(&batch);
+        }
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let head_key = Bytes::from(keys.head());
@@ -259,6 +274,11 @@ impl Partition {
         let view = self.view(&inner.writer.lock());
         let early = run(ground, &view, steps);
         let mut writer = inner.writer.lock();
+        if let Err(error) = writer.check_fence() {
+            let refusal = Refusal { index: 0, error };
+            let generation = writer.generation;
+            return Submitted::Refused { refusal, relies_on: Lsn::ZERO, generation };
+        }
         if writer.is_broken {
             return Submitted::Broken { generation: writer.generation };
         }
@@ -334,6 +354,7 @@ impl Partition {
         draft: Draft,
     ) -> Result<(Sent, Sealed, Vec<Done>)> {
         let mut writer = self.inner().writer.lock();
+        writer.check_fence()?;
         if writer.is_broken || !writer.is_unchanged_since(view, &ground.place) {
             return Err(Error::Raced);
         }
@@ -365,6 +386,7 @@ impl Partition {
         for _ in 0..ATTEMPTS_MAX {
             let sent = {
                 let mut writer = self.inner().writer.lock();
+                writer.check_fence()?;
                 if writer.is_broken {
                     Err(writer.generation)
                 } else {
@@ -462,9 +484,10 @@ impl Partition {
             return Err(Error::Fenced);
         }
         let next_ticket = writer.next_ticket;
+        let tap = writer.tap.take();
         *inner.purges.write() = fresh.purges.clone();
         self.has_seen(fresh.head.lsn);
-        *writer = Writer { generation: generation + 1, next_ticket, ..fresh };
+        *writer = Writer { generation: generation + 1, next_ticket, tap, ..fresh };
         Ok(())
     }
 

@@ -43,7 +43,7 @@ pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, parse};
 pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;
-pub use source::{Direction, IndexEntry, ItemIndex, ItemSource, Numbers, SourceItem};
+pub use source::{Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, SourceItem};
 pub use statement::{PrepareOptions, Statement};
 
 /// Returns the text of a query as the planner prints it.

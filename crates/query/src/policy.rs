@@ -5,11 +5,15 @@
 use model::{PropertyPath, Value};
 
 use crate::ast::{self, Direction, Expr, ExprKind, Step};
+use crate::bind::tree;
 use crate::error::{Diagnostic, Error, Result};
+use crate::index::{IndexPath, IndexPolicy, PathStep};
+use crate::value;
 
-/// The composite indexes of a container.
+/// The indexes of a container, as far as ORDER BY needs them.
 #[derive(Clone, Debug, Default)]
 pub struct OrderPolicy {
+    paths: IndexPolicy,
     /// Each index: paths and whether they descend.
     composites: Vec<Vec<(Vec<String>, bool)>>,
 }
@@ -21,16 +25,26 @@ impl OrderPolicy {
         let composites = list.iter().filter_map(|index| {
             index.as_array()?.iter().map(composite_entry).collect::<Option<Vec<_>>>()
         });
-        OrderPolicy { composites: composites.collect() }
+        let paths = IndexPolicy::from_policy(policy);
+        OrderPolicy { paths, composites: composites.collect() }
     }
 
-    /// Refuses an ORDER BY of several keys without a matching composite index.
-    pub(crate) fn check(&self, query: &ast::Query) -> Result<()> {
+    /// Refuses an ORDER BY of one excluded path, or of several keys without a matching composite index.
+    pub(crate) fn check(&self, query: &ast::Query, bound: &tree::Query) -> Result<()> {
         let Some(order) = query.order_by.as_ref().filter(|order| !order.rank) else {
             return Ok(());
         };
-        if order.items.len() < 2 || !query.group_by.is_empty() {
+        if !query.group_by.is_empty() {
             return Ok(());
+        }
+        if order.items.len() < 2 {
+            let path = bound.order.first().and_then(|key| item_path(&key.expr));
+            if path.is_none_or(|path| self.paths.orders(&path)) {
+                return Ok(());
+            }
+            let message =
+                "The index path corresponding to the specified order-by item is excluded.";
+            return Err(Error::one(Diagnostic::plain(message, order.span)));
         }
         let keys: Option<Vec<_>> = order
             .items
@@ -70,4 +84,15 @@ fn names(expr: &Expr) -> Option<Vec<String>> {
         Step::Index(_) | Step::Computed(_) => None,
     };
     steps.iter().map(name).collect()
+}
+
+/// Returns the path of a key that is a property of the item.
+fn item_path(expr: &tree::Expr) -> Option<IndexPath> {
+    let tree::Expr::VariablePath(tree::ITEM_LEVEL, steps) = expr else { return None };
+    let step = |step: &value::Step| match step {
+        value::Step::Name(name) => Some(PathStep::Name(name.clone())),
+        value::Step::Index(_) => Some(PathStep::Element),
+        value::Step::Never => None,
+    };
+    Some(IndexPath::new(steps.iter().map(step).collect::<Option<_>>()?))
 }

@@ -41,9 +41,9 @@ impl ResumeFilter {
         Ok(ResumeFilter { keys, number, exclude })
     }
 
-    /// Returns the first key to start at, and the item.
-    pub(crate) fn first(&self) -> (Option<&SortKey>, Option<u64>) {
-        (self.keys.first(), self.number)
+    /// Returns the keys to start at, and the item.
+    pub(crate) fn start(&self) -> (&[SortKey], Option<u64>) {
+        (&self.keys, self.number)
     }
 
     pub(crate) fn check(&self, n_keys: usize) -> Result<()> {

@@ -3,7 +3,7 @@
 use model::{Failure, Value};
 
 use crate::error::Error;
-use crate::index::{IndexPath, TermSpan};
+use crate::index::{Declared, IndexPath, TermSpan};
 
 /// One item as a source hands it out.
 #[derive(Clone, Debug)]
@@ -48,19 +48,39 @@ pub trait ItemSource {
     }
 }
 
-/// A range index over the items of a source, and perhaps over others: [`ItemIndex::fetch`] tells them apart.
+/// Entries of an index in order.
+pub type Entries<'s> = Box<dyn Iterator<Item = Result<IndexEntry, Error>> + 's>;
+
+/// The indexes over the items of a source, and perhaps over others: [`ItemIndex::fetch`] tells them apart.
 pub trait ItemIndex {
     /// Returns whether every value at the path of every item of the source has its term in the index.
     fn covers(&self, path: &IndexPath) -> bool;
 
-    /// Returns the entries of a span, by term and number, that come after `after` in the direction.
+    /// Returns the declared indexes that have the terms of every item of the source.
+    fn declared(&self) -> Vec<(&str, &Declared)> {
+        Vec::new()
+    }
+
+    /// Returns the entries of a span at a path or in a declared index, by term and number, that come after `after`
+    /// in the direction.
+    fn seek_in(
+        &self,
+        name: &str,
+        span: &TermSpan,
+        after: Option<(&[u8], u64)>,
+        direction: Direction,
+    ) -> Entries<'_>;
+
+    /// Returns the entries of a span at a path.
     fn seek(
         &self,
         path: &IndexPath,
         span: &TermSpan,
         after: Option<(&[u8], u64)>,
         direction: Direction,
-    ) -> Box<dyn Iterator<Item = Result<IndexEntry, Error>> + '_>;
+    ) -> Entries<'_> {
+        self.seek_in(&path.to_string(), span, after, direction)
+    }
 
     /// Returns an item of the source; `None` when the source has no such item.
     ///
@@ -80,6 +100,11 @@ pub trait ItemIndex {
     /// Returns how many items the source has, if that is known at once.
     fn n_items(&self) -> Option<u64> {
         None
+    }
+
+    /// Returns how many items the index is about, others than those of the source included, if that is known at once.
+    fn n_indexed(&self) -> Option<u64> {
+        self.n_items()
     }
 
     /// Returns whether each entry belongs to an item of the source and [`ItemIndex::n_items`] is exact.

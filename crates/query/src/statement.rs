@@ -78,7 +78,7 @@ impl Statement {
         };
         let query = bind::bind(&ast, parameters, &options.computed_properties, &context)?;
         if let Some(policy) = &options.order_policy {
-            policy.check(&ast)?;
+            policy.check(&ast, &query)?;
         }
         let resume = options.resume_filter.clone();
         Ok(Statement { ast, query, context, parameters: parameters.to_vec(), resume })

@@ -322,14 +322,14 @@ impl query::ItemIndex for SlowIndex {
         self.0.covers(path)
     }
 
-    fn seek(
+    fn seek_in(
         &self,
-        path: &query::index::IndexPath,
+        name: &str,
         span: &query::index::TermSpan,
         after: Option<(&[u8], u64)>,
         direction: query::Direction,
-    ) -> Box<dyn Iterator<Item = Result<query::IndexEntry, Error>> + '_> {
-        self.0.seek(path, span, after, direction)
+    ) -> query::Entries<'_> {
+        self.0.seek_in(name, span, after, direction)
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>, Error> {

@@ -54,11 +54,10 @@ impl Offer {
     }
 
     /// Wire: `content` of the resource.
-    fn content(&self, storage_bytes: u64) -> Value {
+    fn content(&self, storage_bytes: u64, peak: f64) -> Value {
         let current = match &self.throughput {
             Throughput::Manual(units) => *units,
-            // An idle offer is scaled down to a tenth.
-            Throughput::Autoscale { max, .. } => max / 10,
+            Throughput::Autoscale { max, .. } => scaled(*max, peak),
         };
         let parameters = body::object([
             ("maxThroughputEverProvisioned", number_value(self.max_ever)),
@@ -75,6 +74,31 @@ impl Offer {
         }
         Value::Object(content)
     }
+}
+
+/// What autoscale provisions for a use: as much as is needed, never less than a tenth.
+///
+/// `peak` is the busiest range's use over its share.
+fn scaled(max: u64, peak: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "throughput is at most a million"
+    )]
+    let needed = (max as f64 * peak.clamp(0.0, 1.0)).ceil() as u64;
+    needed.max(max / 10)
+}
+
+/// The use of the busiest range over its share, in the busiest second of the last minute.
+fn peak(tables: &Tables, offer: &Offer) -> f64 {
+    let Some(target) = tables.get(offer.target) else { return 0.0 };
+    let numbers: Vec<u64> = match target.kind {
+        ResourceKind::Database => sharing(tables, target.number).collect(),
+        _ => vec![target.number],
+    };
+    let containers = numbers.into_iter().filter_map(|number| tables.container(number));
+    containers.map(|container| container.peak(tables)).fold(0.0, f64::max)
 }
 
 fn autoscale_settings(max: u64, increment_percent: Option<u64>) -> Object {
@@ -103,7 +127,7 @@ pub(crate) fn show(tables: &Tables, record: &Record) -> Object {
         ("offerType", "Invalid".into()),
         ("resource", link.into()),
         ("offerResourceId", rid.into()),
-        ("content", offer.content(usage(tables, &offer).storage_bytes)),
+        ("content", offer.content(usage(tables, &offer).storage_bytes, peak(tables, &offer))),
     ])
 }
 

@@ -64,10 +64,12 @@ impl ItemRequest<'_> {
         let minimal = is_minimal(&call);
         match self.place_call(call) {
             Ok(placed) => Box::pin(async move {
-                match placed.range.partition.apply(&placed.at, placed.call).await {
+                let result = match placed.range.partition.apply(&placed.at, placed.call).await {
                     Ok(applied) => success(applied.outcome, minimal),
                     Err(error) => failure(&error, error.charge()),
-                }
+                };
+                self.record(placed.range, Some(&placed.at), result.charge);
+                result
             }),
             Err(error) => Box::pin(std::future::ready(failure(&error, Charge::ZERO))),
         }

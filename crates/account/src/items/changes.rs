@@ -87,6 +87,10 @@ impl ItemRequest<'_> {
         let mut has_more = false;
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            if self.is_throttled(range, &page)? {
+                walk.cursors.push_front(cursor);
+                break;
+            }
             page.serve(range.id(), range.partition.lsn());
             let part = scope.within(range, &cursor.epks);
             let after = Lsn(cursor.position.unwrap_or(0));
@@ -100,7 +104,7 @@ impl ItemRequest<'_> {
             let changes = changes.map_err(|error| self.fail_at(range, error))?;
             has_more |= changes.has_more;
             let position = Some(changes.lsn.0);
-            page.add(changes.items, changes.charge);
+            page.add(range.id(), changes.items, changes.charge);
             done.push(Cursor { epks: cursor.epks, position });
             if page.is_full() {
                 break;

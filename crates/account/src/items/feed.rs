@@ -9,6 +9,7 @@ use super::scope::FeedScope;
 use crate::continuation::{Continuations, Kind, Position};
 use crate::error::{Error, Result};
 use crate::outcome::{Body, Facts, Failed, Outcome};
+use crate::range_map::Range;
 use crate::seal::Sealer;
 use crate::walk::{Cursor, Walk};
 
@@ -24,12 +25,21 @@ pub(super) struct Page {
     pub(super) bytes: usize,
     pub(super) charge: Charge,
     pub(super) served: Vec<(RangeId, Lsn)>,
+    /// What each range charged.
+    charges: Vec<(RangeId, Charge)>,
     items_max: usize,
 }
 
 impl Page {
     pub(super) fn new(items_max: usize) -> Page {
-        Page { rows: Vec::new(), bytes: 0, charge: Charge::ZERO, served: Vec::new(), items_max }
+        Page {
+            rows: Vec::new(),
+            bytes: 0,
+            charge: Charge::ZERO,
+            served: Vec::new(),
+            charges: Vec::new(),
+            items_max,
+        }
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -43,10 +53,11 @@ impl Page {
         }
     }
 
-    pub(super) fn add(&mut self, rows: Vec<Bytes>, charge: Charge) {
+    pub(super) fn add(&mut self, range: RangeId, rows: Vec<Bytes>, charge: Charge) {
         self.bytes += rows.iter().map(Bytes::len).sum::<usize>();
         self.rows.extend(rows);
         self.charge += charge;
+        self.charges.push((range, charge));
     }
 
     pub(super) fn serve(&mut self, range: RangeId, lsn: Lsn) {
@@ -66,13 +77,17 @@ impl ItemRequest<'_> {
         let mut page = Page::new(self.items_max());
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            if self.is_throttled(range, &page)? {
+                walk.cursors.push_front(cursor);
+                break;
+            }
             page.serve(range.id(), range.partition.lsn());
             let part = scope.within(range, &cursor.epks);
             let items = range
                 .partition
                 .page(&part, cursor.position, page.room())
                 .map_err(|error| self.fail_at(range, error))?;
-            page.add(items.items, items.charge);
+            page.add(range.id(), items.items, items.charge);
             if let Some(next) = items.next {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;
@@ -130,7 +145,24 @@ impl ItemRequest<'_> {
         items_max.map_or(PAGE_ITEMS_DEFAULT, |items| usize::try_from(items).unwrap_or(usize::MAX))
     }
 
+    /// Says whether a page must end before `range` because its throughput is used up. A page that has nothing yet
+    /// is refused.
+    pub(super) fn is_throttled(&self, range: &Range, page: &Page) -> Result<bool, Failed> {
+        match self.admit(range) {
+            Ok(()) => Ok(false),
+            Err(Error::Throttled { .. }) if !page.served.is_empty() => Ok(true),
+            Err(error) => Err(self.fail_at(range, error)),
+        }
+    }
+
     pub(super) fn feed_answer(&self, page: Page, continuation: Option<String>) -> Outcome {
+        if page.served.len() > 1 {
+            for (id, charge) in &page.charges {
+                if let Some(range) = self.container.ranges.by_id(*id) {
+                    self.record(range, None, *charge);
+                }
+            }
+        }
         let facts = Facts {
             charge: page.charge,
             n_items: u64::try_from(page.rows.len()).ok(),

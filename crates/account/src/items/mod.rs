@@ -15,7 +15,7 @@ mod scope;
 mod scripts;
 mod udfs;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
 use partition::Logical;
@@ -24,6 +24,7 @@ use crate::access::{self, Allowed, Right, Want};
 use crate::account::{Inner, Request};
 use crate::container::Container;
 use crate::error::{Error, Result};
+use crate::meter::Budget;
 use crate::operation::{ItemAction, ItemOperation, Options, Principal, ResourceKind};
 use crate::outcome::{Facts, Failed, Outcome};
 use crate::range_map::Range;
@@ -42,6 +43,10 @@ pub(super) struct ItemRequest<'a> {
     key: Option<PartitionKey>,
     range: Option<RangeId>,
     epks: Option<EpkRange>,
+    /// What the container may use; `None` when throughput is not looked at.
+    budget: Option<Budget>,
+    /// The logical partition that the request turned out to be for.
+    routed: OnceLock<Logical>,
 }
 
 pub(crate) async fn execute(
@@ -50,7 +55,7 @@ pub(crate) async fn execute(
     operation: ItemOperation,
 ) -> Result<Outcome, Failed> {
     let ItemOperation { container, key, range, epks, action } = operation;
-    let (found, container, allowed) = {
+    let (found, container, allowed, budget) = {
         let tables = inner.catalog.tables();
         let found = tables.find_owner(&container).map_err(|error| match request.principal {
             Principal::Token(_) => Error::Forbidden,
@@ -59,7 +64,8 @@ pub(crate) async fn execute(
         let runtime = tables.container(found.number()).cloned().ok_or(Error::OwnerNotFound)?;
         let want = Want { chain: &found.chain, kind: ResourceKind::Item, right: right(&action) };
         let allowed = access::check(&tables, request.principal, want)?;
-        (found, runtime, allowed)
+        let budget = Budget::of(&tables, &runtime, inner.options(), &inner.shared_buckets);
+        (found, runtime, allowed, budget)
     };
     let request = ItemRequest {
         inner,
@@ -70,9 +76,23 @@ pub(crate) async fn execute(
         key,
         range,
         epks,
+        budget,
+        routed: OnceLock::new(),
     };
     request.check(&found, &action).map_err(|error| request.fail(error))?;
-    request.run(action).await
+    let is_bulk = matches!(action, ItemAction::Batch { is_atomic: false, .. });
+    let answer = request.run(action).await;
+    let facts = match &answer {
+        Ok(outcome) => &outcome.facts,
+        Err(failed) => &*failed.facts,
+    };
+    // What several ranges served, or several operations, was recorded with each.
+    let range = facts.range.filter(|_| !is_bulk);
+    if let Some(range) = range.and_then(|id| request.container.ranges.by_id(id)) {
+        let of_key = request.routed.get().cloned().or_else(|| request.logical().ok());
+        request.record(range, of_key.as_ref(), facts.charge);
+    }
+    answer
 }
 
 fn right(action: &ItemAction) -> Right {
@@ -171,7 +191,27 @@ impl ItemRequest<'_> {
         let range = self.container.ranges.route(&at.epk);
         match self.range {
             Some(named) if named != range.id() => Err(self.range_gone(named)),
-            Some(_) | None => Ok(range),
+            Some(_) | None => {
+                self.admit(range)?;
+                let _ = self.routed.set(at.clone());
+                Ok(range)
+            }
+        }
+    }
+
+    /// Refuses the request if the range has used up its throughput.
+    fn admit(&self, range: &Range) -> Result<()> {
+        let Some(budget) = &self.budget else { return Ok(()) };
+        let now = self.inner.env().monotonic();
+        budget.admit(now, range, self.container.ranges.throughput_fraction())
+    }
+
+    /// Notes what a request used of a range.
+    fn record(&self, range: &Range, at: Option<&Logical>, charge: Charge) {
+        range.meter.record(at, charge);
+        if let Some(budget) = &self.budget {
+            let now = self.inner.env().monotonic();
+            budget.charge(now, range, self.container.ranges.throughput_fraction(), charge);
         }
     }
 

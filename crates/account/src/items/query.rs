@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::{Charge, EpkRange, Failure, Status, Value};
+use partition::Source;
 use query::{Features, PageRequest, PrepareOptions, ResumeFilter, Statement};
 
 use super::ItemRequest;
@@ -40,13 +41,17 @@ struct Target {
 }
 
 impl Target {
-    /// The part of a cursor's span that can hold results.
-    fn part(&self, epks: &EpkRange) -> Option<EpkRange> {
-        let Some(spans) = &self.spans else { return Some(epks.clone()) };
-        let mut parts = spans.iter().filter_map(|span| span.intersect(epks));
-        let first = parts.next()?;
-        let max = parts.next_back().map_or_else(|| first.max().clone(), |last| last.max().clone());
-        EpkRange::new(first.min().clone(), max)
+    /// What of a range, within a span, can hold results; `None` if nothing can.
+    fn source(&self, range: &Range, epks: &EpkRange) -> Option<Source> {
+        let Some(spans) = &self.spans else {
+            return Some(range.partition.source(&self.scope.within(range, epks)));
+        };
+        let parts = spans.iter().filter_map(|span| span.intersect(epks));
+        match parts.collect::<Vec<_>>().as_slice() {
+            [] => None,
+            [part] => Some(range.partition.source(&self.scope.within(range, part))),
+            parts => Some(range.partition.source_in(parts)),
+        }
     }
 }
 
@@ -125,8 +130,7 @@ impl ItemRequest<'_> {
         cross_partition: bool,
     ) -> Result<Target> {
         let scope = self.scope()?;
-        let n_ranges = || self.container.ranges.overlapping(&scope.epks).take(2).count();
-        if scope.is_single(self) || self.key.is_some() && n_ranges() == 1 {
+        if scope.logical.is_some() {
             return Ok(Target { scope, spans: None });
         }
         let definition = &self.container.properties.definition;
@@ -134,6 +138,12 @@ impl ItemRequest<'_> {
             .iter()
             .filter_map(|span| span.intersect(&scope.epks))
             .collect();
+        let n_ranges = || self.container.ranges.overlapping(&scope.epks).take(2).count();
+        if scope.is_single(self) || self.key.is_some() && n_ranges() == 1 {
+            // An aggregate has a row even where no item can match.
+            let spans = Some(spans).filter(|spans| !spans.is_empty());
+            return Ok(Target { scope, spans });
+        }
         // One partition key: one logical partition holds all there is.
         let is_point =
             matches!(spans.as_slice(), [span] if *span == EpkRange::point(span.min().clone()));
@@ -169,10 +179,13 @@ impl ItemRequest<'_> {
         let mut page = Page::new(self.items_max());
         let mut totals = Totals::default();
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
-            let Some(part) = target.part(&cursor.epks) else { continue };
+            let Some(source) = target.source(range, &cursor.epks) else { continue };
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+            if self.is_throttled(range, &page)? {
+                walk.cursors.push_front(cursor);
+                break;
+            }
             page.serve(range.id(), range.partition.lsn());
-            let source = range.partition.source(&target.scope.within(range, &part));
             totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
             let room = page.room();
             let request = PageRequest {
@@ -184,7 +197,11 @@ impl ItemRequest<'_> {
             let rows =
                 statement.run(&source, &request).map_err(|error| self.fail_query(range, error))?;
             totals.add(&rows.metrics);
-            page.add(rows.rows.iter().map(to_bytes).collect(), query_facts::charge(&rows.metrics));
+            page.add(
+                range.id(),
+                rows.rows.iter().map(to_bytes).collect(),
+                query_facts::charge(&rows.metrics),
+            );
             if let Some(next) = rows.continuation {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;

@@ -60,12 +60,14 @@ fn utilization(n_items_read: u64, n_rows: u64) -> f64 {
     }
 }
 
-/// Wire: protocol.md §8.6. Composite indexes serve no query yet, so none is named.
+/// Wire: protocol.md §8.6.
 pub(super) fn index_metrics(wanted: IndexMetrics, usage: &IndexUsage) -> Option<String> {
     let list = |paths: &[String], entry: &dyn Fn(&str) -> Value| {
         Value::Array(paths.iter().map(|path| entry(path)).collect())
     };
-    let none = || Value::Array(Vec::new());
+    let specs = |composite: &Vec<String>| {
+        Value::Array(composite.iter().map(|spec| Value::from(spec.as_str())).collect())
+    };
     match wanted {
         IndexMetrics::No => None,
         IndexMetrics::V1 => {
@@ -78,23 +80,35 @@ pub(super) fn index_metrics(wanted: IndexMetrics, usage: &IndexUsage) -> Option<
                     "IndexImpactScore" => "High"
                 }
             };
+            let composites = |list: &[Vec<String>]| {
+                let entry = |composite: &Vec<String>| {
+                    model::object! {
+                        "IndexSpecs" => specs(composite),
+                        "IndexPreciseSet" => false,
+                        "IndexImpactScore" => "High"
+                    }
+                };
+                Value::Array(list.iter().map(entry).collect())
+            };
             let metrics = model::object! {
                 "UtilizedSingleIndexes" => list(&usage.utilized, &entry),
                 "PotentialSingleIndexes" => list(&usage.potential, &entry),
-                "UtilizedCompositeIndexes" => none(),
-                "PotentialCompositeIndexes" => none()
+                "UtilizedCompositeIndexes" => composites(&usage.utilized_composites),
+                "PotentialCompositeIndexes" => composites(&usage.potential_composites)
             };
             Some(STANDARD.encode(metrics.to_text()))
         }
         IndexMetrics::V2 => {
-            let side = |paths: &[String]| {
+            let side = |paths: &[String], composites: &[Vec<String>]| {
                 let entry = |path: &str| model::object! { "IndexSpec" => path };
                 let singles = list(paths, &entry);
-                model::object! { "SingleIndexes" => singles, "CompositeIndexes" => none() }
+                let composite = |own| model::object! { "IndexSpecs" => specs(own), "IndexImpactScore" => "High" };
+                let composites = Value::Array(composites.iter().map(composite).collect());
+                model::object! { "SingleIndexes" => singles, "CompositeIndexes" => composites }
             };
             let metrics = model::object! {
-                "Utilized" => side(&usage.utilized),
-                "Potential" => side(&usage.potential)
+                "Utilized" => side(&usage.utilized, &usage.utilized_composites),
+                "Potential" => side(&usage.potential, &usage.potential_composites)
             };
             Some(percent_encoded(&metrics.to_text()))
         }
@@ -149,7 +163,12 @@ mod tests {
 
     #[test]
     fn index_metrics_name_the_paths() {
-        let usage = IndexUsage { utilized: vec!["/a/?".into()], potential: vec!["/b/?".into()] };
+        let usage = IndexUsage {
+            utilized: vec!["/a/?".into()],
+            potential: vec!["/b/?".into()],
+            utilized_composites: vec![vec!["/a ASC".into(), "/b DESC".into()]],
+            potential_composites: Vec::new(),
+        };
         let first = index_metrics(IndexMetrics::V1, &usage).unwrap();
         let first = String::from_utf8(STANDARD.decode(first).unwrap()).unwrap();
         assert!(
@@ -158,6 +177,8 @@ mod tests {
             ),
             "{first}"
         );
+        let composite = r#""UtilizedCompositeIndexes":[{"IndexSpecs":["/a ASC","/b DESC"],"#;
+        assert!(first.contains(composite), "{first}");
         let second = index_metrics(IndexMetrics::V2, &usage).unwrap();
         let start =
             "%7B%22Utilized%22%3A%7B%22SingleIndexes%22%3A%5B%7B%22IndexSpec%22%3A%22%2Fa%2F%3F%22";

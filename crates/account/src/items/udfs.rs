@@ -1,7 +1,7 @@
 //! Queries that call user-defined functions: they run on a script thread, functions and all.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::Value;
 use partition::scripts::{Script, call_udf};
@@ -10,6 +10,7 @@ use query::UdfHost;
 use super::ItemRequest;
 use super::query::Extras;
 use crate::account::Inner;
+use crate::meter::Budget;
 use crate::operation::{Options, QueryText, ResourceKind};
 use crate::outcome::{Failed, Outcome};
 use crate::scripts::script_of;
@@ -67,6 +68,7 @@ impl ItemRequest<'_> {
             key: self.key.clone(),
             range: self.range,
             epks: self.epks.clone(),
+            budget: self.budget.clone(),
         };
         let work = move || owned.borrow().query(&query, cross_partition, extras);
         let ended = self.inner.scripts.runtime.with_udfs(self.udf_scripts(), work).await;
@@ -84,6 +86,7 @@ struct OwnedRequest {
     key: Option<model::PartitionKey>,
     range: Option<model::RangeId>,
     epks: Option<model::EpkRange>,
+    budget: Option<Budget>,
 }
 
 impl OwnedRequest {
@@ -97,6 +100,8 @@ impl OwnedRequest {
             key: self.key.clone(),
             range: self.range,
             epks: self.epks.clone(),
+            budget: self.budget.clone(),
+            routed: OnceLock::new(),
         }
     }
 }

@@ -65,6 +65,7 @@ pub struct Answer {
     pub facts: Facts,
     pub message: String,
     pub additional_info: Option<String>,
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Answer {
@@ -112,6 +113,7 @@ impl From<Result<Outcome, Failed>> for Answer {
                     facts: outcome.facts,
                     message: String::new(),
                     additional_info: None,
+                    retry_after_ms: None,
                 }
             }
             Err(failed) => Answer {
@@ -122,6 +124,7 @@ impl From<Result<Outcome, Failed>> for Answer {
                 facts: *failed.facts,
                 message: failed.error.to_string(),
                 additional_info: failed.error.additional_info().map(str::to_owned),
+                retry_after_ms: failed.error.retry_after_ms(),
             },
         }
     }

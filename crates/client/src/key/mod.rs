@@ -20,11 +20,15 @@ const DEPTH_MAX: usize = 128;
 
 /// A partition key as resolvers see it.
 ///
-/// Keys are ordered: null, booleans, numbers by value, texts by code point, lists element by element.
+/// Keys are ordered: undefined, null, booleans, numbers by value, texts by code point, lists element by element.
 /// Types that are not here (dates, identifiers) are mapped to one of these in an order-preserving way, for
 /// example a date to its ISO 8601 text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Key {
+    /// Nothing: the partition key, to the service, of an item that lacks the property.
+    ///
+    /// Wire: an empty object, as in the header `[{}]`.
+    Undefined,
     /// JSON null, and the key of resolvers that do not look at items.
     #[default]
     Null,
@@ -39,7 +43,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// Reads a key from JSON. An object is not a key.
+    /// Reads a key from JSON. An object is not a key, but for the empty one, which is [`Key::Undefined`].
     pub fn from_value(value: &Value) -> Option<Key> {
         Key::from_value_at(value, 0)
     }
@@ -54,6 +58,7 @@ impl Key {
                 let keys = items.iter().map(|it| Key::from_value_at(it, depth + 1));
                 keys.collect::<Option<Vec<_>>>().map(Key::List)
             }
+            Value::Object(it) if it.is_empty() => Some(Key::Undefined),
             Value::Array(_) | Value::Object(_) => None,
         }
     }
@@ -61,6 +66,7 @@ impl Key {
     /// Returns the key as JSON.
     pub fn to_value(&self) -> Value {
         match self {
+            Key::Undefined => Value::Object(serde_json::Map::new()),
             Key::Null => Value::Null,
             Key::Bool(it) => Value::Bool(*it),
             Key::Number(it) => it.to_json(),
@@ -76,7 +82,7 @@ impl Key {
     pub fn hash_text(&self) -> Cow<'_, str> {
         match self {
             Key::Text(it) => Cow::Borrowed(it),
-            Key::Null | Key::Bool(_) | Key::Number(_) | Key::List(_) => {
+            Key::Undefined | Key::Null | Key::Bool(_) | Key::Number(_) | Key::List(_) => {
                 Cow::Owned(self.to_string())
             }
         }
@@ -86,7 +92,9 @@ impl Key {
     pub fn components(&self) -> &[Key] {
         match self {
             Key::List(items) => items,
-            Key::Null | Key::Bool(_) | Key::Number(_) | Key::Text(_) => std::slice::from_ref(self),
+            Key::Undefined | Key::Null | Key::Bool(_) | Key::Number(_) | Key::Text(_) => {
+                std::slice::from_ref(self)
+            }
         }
     }
 
@@ -100,11 +108,12 @@ impl Key {
 
     fn rank(&self) -> u8 {
         match self {
-            Key::Null => 0,
-            Key::Bool(_) => 1,
-            Key::Number(_) => 2,
-            Key::Text(_) => 3,
-            Key::List(_) => 4,
+            Key::Undefined => 0,
+            Key::Null => 1,
+            Key::Bool(_) => 2,
+            Key::Number(_) => 3,
+            Key::Text(_) => 4,
+            Key::List(_) => 5,
         }
     }
 }
@@ -131,6 +140,7 @@ impl PartialOrd for Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Key::Undefined => f.write_str("{}"),
             Key::Null => f.write_str("null"),
             Key::Bool(it) => it.fmt(f),
             Key::Number(it) => it.fmt(f),
@@ -225,7 +235,7 @@ mod tests {
     #[test]
     fn keys_sort_by_type_then_value() {
         let texts = [
-            "null", "false", "true", "-1", "1.5", "9", "10", "\"\"", "\"9\"", "\"a\"", "[1]",
+            "{}", "null", "false", "true", "-1", "1.5", "9", "10", "\"\"", "\"9\"", "\"a\"", "[1]",
             "[1,0]",
         ];
         let keys: Vec<Key> = texts.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
@@ -238,7 +248,8 @@ mod tests {
 
     #[test]
     fn an_object_is_not_a_key() {
-        assert!(serde_json::from_str::<Key>("[{}]").is_err());
+        assert!(serde_json::from_str::<Key>(r#"[{"a":1}]"#).is_err());
+        assert_eq!(serde_json::from_str::<Key>("{}").unwrap(), Key::Undefined);
     }
 
     #[test]

@@ -45,6 +45,11 @@ impl JsonPath {
         Ok(())
     }
 
+    /// Returns the path as the service writes it: with a slash in front.
+    pub fn to_wire(&self) -> String {
+        if self.text.starts_with('/') { self.text.clone() } else { format!("/{}", self.text) }
+    }
+
     /// Returns the names from the root down.
     pub fn names(&self) -> &[String] {
         &self.names
@@ -189,6 +194,21 @@ impl KeySource {
         })
     }
 
+    /// Returns the partition key of an item as the service sees it: a missing value is undefined, not an error.
+    pub(crate) fn partition_of(&self, item: &Value) -> Result<Key> {
+        let component = |path: &JsonPath| match path.find(item) {
+            None => Ok(Key::Undefined),
+            Some(_) => key_at(path, item),
+        };
+        match self {
+            KeySource::Path(path) => component(path),
+            KeySource::Paths(paths) => {
+                paths.iter().map(component).collect::<Result<Vec<_>>>().map(Key::from_components)
+            }
+            KeySource::ByType { .. } | KeySource::Named(_) => self.key_of(item),
+        }
+    }
+
     /// Returns the key of an item.
     pub fn key_of(&self, item: &Value) -> Result<Key> {
         match self {
@@ -212,7 +232,11 @@ impl KeySource {
 
 fn key_at(path: &JsonPath, item: &Value) -> Result<Key> {
     let value = path.find(item).ok_or_else(|| Error::KeyMissing { path: path.text.clone() })?;
-    Key::from_value(value).ok_or_else(|| Error::KeyNotScalar { path: path.text.clone() })
+    match Key::from_value(value) {
+        // An empty object in an item is an object; only a partition key header means "undefined" by it.
+        None | Some(Key::Undefined) => Err(Error::KeyNotScalar { path: path.text.clone() }),
+        Some(key) => Ok(key),
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! The state of a repartitioning, saved after every step.
 
-use std::fmt::Debug;
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{BoxFuture, ContainerLink, Error, ResolverState, Result};
+use crate::state::invalid;
+use crate::{ContainerLink, Error, ResolverState, Result, StateStore, StateVersion};
+
+/// The version that this crate writes.
+pub(super) const VERSION: u32 = 1;
 
 /// How far a job is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -76,62 +76,23 @@ impl Job {
         self.progress
     }
 
+    /// Loads the job of a store, `None` if there never was one.
+    pub async fn load(store: &dyn StateStore) -> Result<Option<(Job, StateVersion)>> {
+        let Some((document, version)) = store.load().await? else { return Ok(None) };
+        let job: Job = serde_json::from_value(document).map_err(invalid)?;
+        if job.version == 0 || job.version > VERSION {
+            let (found, supported) = (job.version.into(), VERSION.into());
+            return Err(Error::StateVersion { found, supported });
+        }
+        Ok(Some((job, version)))
+    }
+
+    pub(super) fn to_value(&self) -> Result<Value> {
+        serde_json::to_value(self).map_err(invalid)
+    }
+
     pub(super) fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.cursor = Cursor::default();
-    }
-}
-
-/// A place for the job of a scheme. Only one process may run a job at a time.
-pub trait JobStore: Debug + Send + Sync {
-    /// Returns the job, `None` if there never was one.
-    fn load(&self) -> BoxFuture<'_, Result<Option<Job>>>;
-
-    /// Saves the job.
-    fn save<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<()>>;
-}
-
-/// Keeps a job in a file, replaced whole.
-#[derive(Clone, Debug)]
-pub struct FileJobStore {
-    path: PathBuf,
-}
-
-impl FileJobStore {
-    /// Uses a file.
-    pub fn new(path: impl Into<PathBuf>) -> FileJobStore {
-        FileJobStore { path: path.into() }
-    }
-
-    fn write(&self, job: &Job) -> Result<()> {
-        let text =
-            serde_json::to_vec_pretty(job).map_err(|it| Error::StateInvalid(it.to_string()))?;
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(".new");
-        let draft = PathBuf::from(name);
-        let mut file = File::create(&draft)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&draft, &self.path)?;
-        Ok(())
-    }
-}
-
-impl JobStore for FileJobStore {
-    fn load(&self) -> BoxFuture<'_, Result<Option<Job>>> {
-        Box::pin(async move {
-            match fs::read(&self.path) {
-                Ok(text) => {
-                    let job = serde_json::from_slice(&text);
-                    job.map(Some).map_err(|it| Error::StateInvalid(it.to_string()))
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(error.into()),
-            }
-        })
-    }
-
-    fn save<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.write(job) })
     }
 }

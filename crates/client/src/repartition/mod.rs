@@ -29,12 +29,12 @@ mod run;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use job::{FileJobStore, Job, JobStore, Phase, Progress};
+pub use job::{Job, Phase, Progress};
 pub use plan::{Move, Plan};
 
 use crate::{
     ContainerHost, Error, ItemStore, KeySource, PartitionResolver, Registry, ResolverState, Result,
-    Scheme, StateStore,
+    Scheme, StateStore, load_state,
 };
 
 /// Why a repartitioning is refused.
@@ -44,6 +44,9 @@ pub enum Refusal {
     /// Another one is not finished; `run` continues it.
     #[error("another repartitioning is not finished")]
     Unfinished,
+    /// The store holds no scheme to change.
+    #[error("the store holds no scheme")]
+    NoState,
     /// There is nothing to continue.
     #[error("no repartitioning was begun")]
     NotBegun,
@@ -87,18 +90,21 @@ pub struct Repartitioner {
     items: Arc<dyn ItemStore>,
     host: Arc<dyn ContainerHost>,
     states: Arc<dyn StateStore>,
-    jobs: Arc<dyn JobStore>,
+    jobs: Arc<dyn StateStore>,
     registry: Registry,
     options: Options,
 }
 
 impl Repartitioner {
     /// Works on the items and containers of one database, and on the scheme that `states` holds.
+    ///
+    /// `jobs` holds how far a change is. It is guarded like the state: of two managers that run one job, the
+    /// slower one stops with [`Error::StateChanged`].
     pub fn new(
         items: Arc<dyn ItemStore>,
         host: Arc<dyn ContainerHost>,
         states: Arc<dyn StateStore>,
-        jobs: Arc<dyn JobStore>,
+        jobs: Arc<dyn StateStore>,
         registry: Registry,
         options: Options,
     ) -> Repartitioner {
@@ -107,7 +113,7 @@ impl Repartitioner {
 
     /// Returns the next state of a managed ring with one container more, or one less.
     pub async fn resized(&self, by: i64) -> Result<ResolverState> {
-        let (state, _) = self.states.load().await?.ok_or(Refusal::NotBegun)?;
+        let (state, _) = load_state(&*self.states).await?.ok_or(Refusal::NoState)?;
         let ResolverState::Managed(managed) = state else {
             return Err(Error::StateInvalid(
                 "only a managed ring can be resized by number".to_owned(),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::job::{Cursor, Job, Phase, Progress};
+use super::job::{Cursor, Job, Phase, Progress, VERSION};
 use super::{Refusal, Repartitioner};
 use crate::items::without_system_properties;
 use crate::{
     ContainerLink, Error, ItemPage, PageRequest, ReadScope, ResolverState, Result, Scheme,
-    Statement,
+    Statement, load_state,
 };
 
 /// Items that go from one container to another.
@@ -51,7 +51,7 @@ impl Plan {
 impl Repartitioner {
     /// Reads every item once and says what would move. Changes nothing.
     pub async fn plan(&self, next: &ResolverState) -> Result<Plan> {
-        let (current, _) = self.states.load().await?.ok_or(Refusal::NotBegun)?;
+        let (current, _) = load_state(&*self.states).await?.ok_or(Refusal::NoState)?;
         let (from, to) = (self.scheme(&current)?, self.scheme(next)?);
         let sources = from.resolver.containers_for_read(&ReadScope::All)?;
         let targets = to.resolver.containers_for_read(&ReadScope::All)?;
@@ -78,17 +78,18 @@ impl Repartitioner {
 
     /// Begins a job; [`Repartitioner::run`] does it.
     pub async fn begin(&self, next: &ResolverState) -> Result<Plan> {
-        if self.jobs.load().await?.is_some_and(|it| it.phase != Phase::Done) {
+        let before = Job::load(&*self.jobs).await?;
+        if before.as_ref().is_some_and(|(it, _)| it.phase != Phase::Done) {
             return Err(Refusal::Unfinished.into());
         }
         let plan = self.plan(next).await?;
         if plan.n_homeless > 0 {
             return Err(Refusal::Homeless(plan.n_homeless).into());
         }
-        let (current, _) = self.states.load().await?.ok_or(Refusal::NotBegun)?;
+        let (current, _) = load_state(&*self.states).await?.ok_or(Refusal::NoState)?;
         let sources = self.scheme(&current)?.resolver.containers_for_read(&ReadScope::All)?;
         let job = Job {
-            version: 1,
+            version: VERSION,
             current,
             next: next.clone(),
             phase: Phase::Planned,
@@ -96,7 +97,7 @@ impl Repartitioner {
             cursor: Cursor::default(),
             progress: Progress { n_planned: plan.n_moving(), ..Progress::default() },
         };
-        self.jobs.save(&job).await?;
+        self.jobs.save(&job.to_value()?, before.as_ref().map(|(_, it)| it)).await?;
         Ok(plan)
     }
 

@@ -6,6 +6,7 @@ use super::{Refusal, Repartitioner};
 use crate::host::ensure;
 use crate::{
     ContainerLink, ContainerTemplate, ReadMode, ReadScope, ResolverState, Result, Retry, Scheme,
+    load_state, save_state,
 };
 
 // Limit: writers that follow the published state make at most a few extra passes necessary.
@@ -22,7 +23,7 @@ enum Work {
 impl Repartitioner {
     /// Does the job that was begun, or what is left of it, and reports after each page.
     pub async fn run(&self, report: &mut (dyn FnMut(Phase, Progress) + Send)) -> Result<Progress> {
-        let mut job = self.jobs.load().await?.ok_or(Refusal::NotBegun)?;
+        let (mut job, mut version) = Job::load(&*self.jobs).await?.ok_or(Refusal::NotBegun)?;
         let next = self.scheme(&job.next)?;
         loop {
             report(job.phase, job.progress);
@@ -52,7 +53,7 @@ impl Repartitioner {
                 }
                 Phase::Done => return Ok(job.progress),
             }
-            self.jobs.save(&job).await?;
+            version = self.jobs.save(&job.to_value()?, Some(&version)).await?;
         }
     }
 
@@ -157,14 +158,14 @@ impl Repartitioner {
 
     /// Replaces one published state by another; fine if that was done before a crash.
     async fn change_state(&self, before: &ResolverState, after: &ResolverState) -> Result<()> {
-        let (found, version) = self.states.load().await?.ok_or(Refusal::StateChanged)?;
+        let (found, version) = load_state(&*self.states).await?.ok_or(Refusal::StateChanged)?;
         if found == *after {
             return Ok(());
         }
         if found != *before {
             return Err(Refusal::StateChanged.into());
         }
-        self.states.save(after, Some(&version)).await.map(|_| ())
+        save_state(&*self.states, after, Some(&version)).await.map(|_| ())
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{PartitionResolver, Placement, ReadScope, RowRule};
 use crate::{
     BoxFuture, ContainerLink, Env, Error, Key, Registry, ResolverState, Result, StateStore,
-    StateVersion,
+    StateVersion, load_state, save_state,
 };
 
 /// Follows the state in a store. It looks again when `interval` has passed since the last look.
@@ -40,12 +40,14 @@ impl SharedPartitionResolver {
         interval: Duration,
         env: Env,
     ) -> Result<SharedPartitionResolver> {
-        let (state, version) = match (store.load().await?, first) {
+        let (state, version) = match (load_state(&*store).await?, first) {
             (Some(found), _) => found,
-            (None, Some(first)) => match store.save(&first, None).await {
+            (None, Some(first)) => match save_state(&*store, &first, None).await {
                 Ok(version) => (first, version),
                 // Another process was faster; its state counts.
-                Err(Error::StateChanged) => store.load().await?.ok_or(Error::StateChanged)?,
+                Err(Error::StateChanged) => {
+                    load_state(&*store).await?.ok_or(Error::StateChanged)?
+                }
                 Err(error) => return Err(error),
             },
             (None, None) => return Err(Error::StateInvalid("the store is empty".to_owned())),
@@ -57,7 +59,7 @@ impl SharedPartitionResolver {
 
     /// Looks now. Returns whether there was a change.
     pub async fn refresh(&self) -> Result<bool> {
-        let (state, version) = self.store.load().await?.ok_or(Error::StateChanged)?;
+        let (state, version) = load_state(&*self.store).await?.ok_or(Error::StateChanged)?;
         let now = self.env.monotonic();
         if self.live.read().version == version {
             self.live.write().looked_at = now;
@@ -72,7 +74,7 @@ impl SharedPartitionResolver {
     pub async fn publish(&self, state: &ResolverState) -> Result<()> {
         let resolver = state.build(&self.registry)?;
         let expected = self.live.read().version.clone();
-        let version = self.store.save(state, Some(&expected)).await?;
+        let version = save_state(&*self.store, state, Some(&expected)).await?;
         *self.live.write() = Live { resolver, version, looked_at: self.env.monotonic() };
         Ok(())
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use azure_data_cosmos::models::{ContainerProperties, ThroughputProperties};
 use azure_data_cosmos::options::CreateContainerOptions;
 use futures::TryStreamExt as _;
-use serde_json::{Value, json};
 
 use super::{SdkDatabase, found};
+use crate::host::{collection_size, properties};
+use crate::state::invalid;
 use crate::{BoxFuture, ContainerHost, ContainerTemplate, Creation, Error, Fill, Result};
 
 impl ContainerHost for SdkDatabase {
@@ -25,14 +26,18 @@ impl ContainerHost for SdkDatabase {
         template: &'a ContainerTemplate,
     ) -> BoxFuture<'a, Result<Creation>> {
         Box::pin(async move {
-            if !template.scripts.is_empty() {
-                return Err(Error::ScriptsUnsupported);
+            let is_plain = template.scripts.is_empty() && template.other.is_empty();
+            match &self.rest {
+                // The SDK has no calls for scripts, and drops properties that it does not know.
+                Some(rest) if !is_plain => return rest.create(name, template).await,
+                None if !template.scripts.is_empty() => return Err(Error::ScriptsUnsupported),
+                _ => {}
             }
             let options = template.throughput.map(|it| {
                 let throughput = ThroughputProperties::manual(it.into());
                 CreateContainerOptions::default().with_throughput(throughput)
             });
-            let properties = properties(name, template)?;
+            let properties = typed_properties(name, template)?;
             match self.database.create_container(properties, options).await.map_err(Error::from) {
                 Ok(_) => Ok(Creation::Created),
                 Err(error) if error.is_service(409) => Ok(Creation::Existed),
@@ -62,6 +67,19 @@ impl ContainerHost for SdkDatabase {
         })
     }
 
+    /// Scripts are only seen with the help of [`SdkDatabase::with_rest`].
+    fn template<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<ContainerTemplate>>> {
+        Box::pin(async move {
+            if let Some(rest) = &self.rest {
+                return rest.template(name).await;
+            }
+            let Some(client) = found(self.container(&name.into()).await)? else { return Ok(None) };
+            let properties: ContainerProperties = client.read(None).await?.into_model()?;
+            let properties = serde_json::to_value(&properties).map_err(invalid)?;
+            Ok(ContainerTemplate::from_properties(&properties))
+        })
+    }
+
     fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
         let time = azure_core::time::Duration::try_from(time);
         Box::pin(async move {
@@ -72,26 +90,14 @@ impl ContainerHost for SdkDatabase {
     }
 }
 
-fn properties(name: &str, template: &ContainerTemplate) -> Result<ContainerProperties> {
-    let paths = &template.partition_key_paths;
-    let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
-    let mut properties = json!({
-        "id": name,
-        "partitionKey": {"paths": paths, "kind": kind, "version": 2},
-    });
-    if let Some(policy) = &template.indexing_policy {
-        properties["indexingPolicy"] = policy.clone();
+fn typed_properties(name: &str, template: &ContainerTemplate) -> Result<ContainerProperties> {
+    let wanted = properties(name, template);
+    let typed: ContainerProperties = serde_json::from_value(wanted).map_err(invalid)?;
+    let kept = serde_json::to_value(&typed).map_err(invalid)?;
+    match template.other.keys().find(|it| kept.get(*it).is_none()) {
+        Some(lost) => Err(Error::StateInvalid(format!("the SDK cannot set the property {lost:?}"))),
+        None => Ok(typed),
     }
-    if let Some(seconds) = template.default_ttl_seconds {
-        properties["defaultTtl"] = Value::from(seconds);
-    }
-    serde_json::from_value(properties).map_err(|it| Error::StateInvalid(it.to_string()))
-}
-
-/// Reads `collectionSize=…`, which is in KB, from `documentSize=0;collectionSize=17;…`.
-fn collection_size(header: &str) -> Option<u64> {
-    let size = header.split(';').find_map(|it| it.trim().strip_prefix("collectionSize="))?;
-    size.parse::<u64>().ok().map(|it| it.saturating_mul(1024))
 }
 
 #[cfg(test)]
@@ -99,19 +105,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_size_of_a_container_is_found_in_the_header() {
-        let header = "functions=0;documentSize=0;documentsSize=12;collectionSize=15;";
-        assert_eq!(collection_size(header), Some(15 * 1024));
-        assert_eq!(collection_size("documentsSize=12"), None);
-        assert_eq!(collection_size("collectionSize=x"), None);
-    }
-
-    #[test]
     fn a_template_becomes_properties() {
         let mut template = ContainerTemplate::new(["/a", "/b"]);
         template.default_ttl_seconds = Some(60);
-        let made = properties("c", &template).unwrap();
+        let made = typed_properties("c", &template).unwrap();
         assert_eq!(made.partition_key.paths(), ["/a", "/b"]);
         assert_eq!(made.id, "c");
+        template.other.insert("computedProperties".to_owned(), serde_json::json!([]));
+        assert!(typed_properties("c", &template).is_err(), "nothing is dropped silently");
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! The SDK retries throttled requests itself; what still fails comes out as [`Error::Service`].
 
+mod changes;
 mod host;
 mod items;
-mod state;
 mod stream;
 
 use std::collections::HashMap;
@@ -16,8 +16,7 @@ use azure_data_cosmos::models::PartitionKeyValue;
 use azure_data_cosmos::{CosmosError, PartitionKey};
 use parking_lot::RwLock;
 
-pub use state::{ContainerJobStore, ContainerStateStore};
-
+use crate::rest::{Account, RestDatabase};
 use crate::{ContainerLink, Error, Key, Result};
 
 /// One database of an account. Clones share their connections.
@@ -25,6 +24,7 @@ use crate::{ContainerLink, Error, Key, Result};
 pub struct SdkDatabase {
     database: Arc<DatabaseClient>,
     containers: Arc<RwLock<HashMap<String, ContainerClient>>>,
+    rest: Option<RestDatabase>,
 }
 
 impl fmt::Debug for SdkDatabase {
@@ -36,7 +36,14 @@ impl fmt::Debug for SdkDatabase {
 impl SdkDatabase {
     /// Uses a database of the SDK.
     pub fn new(database: DatabaseClient) -> SdkDatabase {
-        SdkDatabase { database: Arc::new(database), containers: Arc::default() }
+        SdkDatabase { database: Arc::new(database), containers: Arc::default(), rest: None }
+    }
+
+    /// Takes signed requests of our own for what the SDK has no calls for: scripts in templates.
+    #[must_use]
+    pub fn with_rest(mut self, account: Account) -> SdkDatabase {
+        self.rest = Some(RestDatabase::new(account, self.database.name().to_owned()));
+        self
     }
 
     /// Returns the client of a container; the first call for each asks the service.
@@ -74,6 +81,7 @@ fn partition_key(key: &Key) -> Result<PartitionKey> {
 
 fn component(key: &Key) -> Result<PartitionKeyValue> {
     match key {
+        Key::Undefined => Ok(PartitionKeyValue::UNDEFINED),
         Key::Null => Ok(PartitionKeyValue::NULL),
         Key::Bool(it) => Ok((*it).into()),
         Key::Number(it) => {

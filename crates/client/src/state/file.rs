@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{ResolverState, StateStore, StateVersion};
+use serde_json::Value;
+
+use super::{StateStore, StateVersion, invalid};
 use crate::{BoxFuture, Error, Result};
 
 // Limit: a ring of a thousand containers is below 100 KB; beyond this it is not a state of ours.
@@ -38,11 +40,7 @@ impl FileStateStore {
         Ok(Some((text, version)))
     }
 
-    fn replace(
-        &self,
-        state: &ResolverState,
-        expected: Option<&StateVersion>,
-    ) -> Result<StateVersion> {
+    fn replace(&self, text: &str, expected: Option<&StateVersion>) -> Result<StateVersion> {
         let lock = File::create(suffixed(&self.path, ".lock"))?;
         // Released when the file is closed, also by a crash.
         lock.lock()?;
@@ -50,13 +48,12 @@ impl FileStateStore {
         if found.as_ref() != expected {
             return Err(Error::StateChanged);
         }
-        let text = state.to_json()?;
         let draft = suffixed(&self.path, ".new");
         let mut file = File::create(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&draft, &self.path)?;
-        Ok(version(&text))
+        Ok(version(text))
     }
 }
 
@@ -71,18 +68,21 @@ fn version(text: &str) -> StateVersion {
 }
 
 impl StateStore for FileStateStore {
-    fn load(&self) -> BoxFuture<'_, Result<Option<(ResolverState, StateVersion)>>> {
+    fn load(&self) -> BoxFuture<'_, Result<Option<(Value, StateVersion)>>> {
         Box::pin(async move {
             let Some((text, version)) = self.read()? else { return Ok(None) };
-            Ok(Some((ResolverState::from_json(&text)?, version)))
+            Ok(Some((serde_json::from_str(&text).map_err(invalid)?, version)))
         })
     }
 
     fn save<'a>(
         &'a self,
-        state: &'a ResolverState,
+        document: &'a Value,
         expected: Option<&'a StateVersion>,
     ) -> BoxFuture<'a, Result<StateVersion>> {
-        Box::pin(async move { self.replace(state, expected) })
+        Box::pin(async move {
+            let text = serde_json::to_string_pretty(document).map_err(invalid)?;
+            self.replace(&text, expected)
+        })
     }
 }

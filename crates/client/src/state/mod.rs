@@ -2,6 +2,7 @@
 //!
 //! Invariant: a state that was written by this version or an older one gives the same containers again.
 
+mod container;
 mod file;
 mod registry;
 
@@ -10,7 +11,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+pub use container::ContainerStateStore;
 pub use file::FileStateStore;
 pub use registry::Registry;
 
@@ -133,20 +136,28 @@ struct Envelope {
 
 impl ResolverState {
     /// Writes the state with its version.
-    pub fn to_json(&self) -> Result<String> {
-        let invalid = |error: serde_json::Error| Error::StateInvalid(error.to_string());
+    pub fn to_value(&self) -> Result<Value> {
         let state = serde_json::to_value(self).map_err(invalid)?;
-        serde_json::to_string_pretty(&Envelope { version: VERSION, state }).map_err(invalid)
+        serde_json::to_value(Envelope { version: VERSION, state }).map_err(invalid)
+    }
+
+    /// Writes the state with its version as text.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string_pretty(&self.to_value()?).map_err(invalid)
     }
 
     /// Reads a state; one of a newer version is refused.
-    pub fn from_json(text: &str) -> Result<ResolverState> {
-        let invalid = |error: serde_json::Error| Error::StateInvalid(error.to_string());
-        let envelope: Envelope = serde_json::from_str(text).map_err(invalid)?;
+    pub fn from_value(document: Value) -> Result<ResolverState> {
+        let envelope: Envelope = serde_json::from_value(document).map_err(invalid)?;
         if envelope.version == 0 || envelope.version > VERSION {
             return Err(Error::StateVersion { found: envelope.version, supported: VERSION });
         }
         serde_json::from_value(envelope.state).map_err(invalid)
+    }
+
+    /// Reads a state from text; one of a newer version is refused.
+    pub fn from_json(text: &str) -> Result<ResolverState> {
+        ResolverState::from_value(serde_json::from_str(text).map_err(invalid)?)
     }
 
     /// Makes the resolver. Closures, own hashes and container hosts come from the registry.
@@ -212,22 +223,42 @@ impl HashState {
     }
 }
 
-/// What tells one version of a stored state from another: an etag.
+/// What tells one version of a stored document from another: an etag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateVersion(pub String);
 
-/// A place for the state of a resolver that several processes share.
+/// A place for one JSON document that several processes share: the state of a resolver, or a job.
 pub trait StateStore: Debug + Send + Sync {
-    /// Returns the state and its version, `None` if nothing was saved yet.
-    fn load(&self) -> BoxFuture<'_, Result<Option<(ResolverState, StateVersion)>>>;
+    /// Returns the document and its version, `None` if nothing was saved yet.
+    fn load(&self) -> BoxFuture<'_, Result<Option<(Value, StateVersion)>>>;
 
-    /// Replaces the state if its version is still `expected` (`None`: if there is none yet).
+    /// Replaces the document if its version is still `expected` (`None`: if there is none yet).
     ///
     /// # Errors
     /// [`Error::StateChanged`] if somebody else was faster.
     fn save<'a>(
         &'a self,
-        state: &'a ResolverState,
+        document: &'a Value,
         expected: Option<&'a StateVersion>,
     ) -> BoxFuture<'a, Result<StateVersion>>;
+}
+
+/// Loads the state of a resolver.
+pub async fn load_state(store: &dyn StateStore) -> Result<Option<(ResolverState, StateVersion)>> {
+    let Some((document, version)) = store.load().await? else { return Ok(None) };
+    Ok(Some((ResolverState::from_value(document)?, version)))
+}
+
+/// Saves the state of a resolver if the version in the store is still `expected`.
+pub async fn save_state(
+    store: &dyn StateStore,
+    state: &ResolverState,
+    expected: Option<&StateVersion>,
+) -> Result<StateVersion> {
+    store.save(&state.to_value()?, expected).await
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
+pub(crate) fn invalid(error: serde_json::Error) -> Error {
+    Error::StateInvalid(error.to_string())
 }

@@ -32,11 +32,7 @@ pub trait SyntheticKey {
     /// Writes the key into an item and returns it.
     fn apply(&self, item: &mut Value) -> Result<String> {
         let key = self.make(item)?;
-        if key.len() > KEY_BYTES_MAX {
-            return Err(Error::KeyTooLong { bytes: key.len(), bytes_max: KEY_BYTES_MAX });
-        }
-        self.property().set(item, Value::String(key.clone()))?;
-        Ok(key)
+        write(self.property(), item, key)
     }
 
     /// Serialises a value and writes the key into the result.
@@ -50,13 +46,22 @@ pub trait SyntheticKey {
     }
 }
 
+/// Writes a key into an item, unless it is too long.
+fn write(property: &JsonPath, item: &mut Value, key: String) -> Result<String> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(Error::KeyTooLong { bytes: key.len(), bytes_max: KEY_BYTES_MAX });
+    }
+    property.set(item, Value::String(key.clone()))?;
+    Ok(key)
+}
+
 /// The text of a part: texts as they are, numbers in one fixed format.
 fn part_text(key: &Key) -> Result<String> {
     match key {
         Key::Text(_) | Key::Number(_) | Key::Bool(_) | Key::Null => {
             Ok(key.hash_text().into_owned())
         }
-        Key::List(_) => Err(Error::KeyNotScalar { path: key.to_string() }),
+        Key::Undefined | Key::List(_) => Err(Error::KeyNotScalar { path: key.to_string() }),
     }
 }
 

@@ -53,6 +53,21 @@ impl RandomSuffix {
         self
     }
 
+    /// Writes a key whose suffix follows from a text instead of chance: the same text, the same key.
+    ///
+    /// An item that has a key of this scheme already keeps it.
+    pub(crate) fn apply_by(&self, item: &mut Value, text: &str) -> Result<String> {
+        let base = part_at(&self.base, item)?;
+        if let Some(Value::String(key)) = self.property.find(item)
+            && let Some(suffix) = key.strip_prefix(&base).and_then(|it| it.strip_prefix('.'))
+            && suffix.parse().is_ok_and(|it: u32| (1..=self.count).contains(&it))
+        {
+            return Ok(key.clone());
+        }
+        let key = HashedSuffix::key(&base, text, self.count)?;
+        super::write(&self.property, item, key)
+    }
+
     /// Plans the read of one item, or of all, of a base value: every suffix, since nobody knows which.
     pub fn plan(&self, base: &Key) -> Result<ReadPlan> {
         Ok(all_keys(&part_text(base)?, self.count))

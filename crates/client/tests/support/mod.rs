@@ -11,10 +11,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use orrery_client::repartition::{Job, JobStore};
 use orrery_client::{
-    BoxFuture, ContainerHost, ContainerLink, ContainerTemplate, Creation, Error, Fill, ItemPage,
-    ItemStore, Key, PageRequest, ResolverState, Result, StateStore, StateVersion, Stored,
+    BoxFuture, ChangeFeed, ChangePage, ContainerHost, ContainerLink, ContainerTemplate, Creation,
+    Error, Fill, ItemPage, ItemStore, Key, PageRequest, Result, StateStore, StateVersion, Stored,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -38,9 +37,9 @@ type Interruption = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub struct Fake {
     pub containers: Mutex<BTreeMap<String, Items>>,
+    templates: Mutex<BTreeMap<String, ContainerTemplate>>,
     pub fills: Mutex<BTreeMap<String, u64>>,
-    state: Mutex<Option<(String, u64)>>,
-    job: Mutex<Option<String>>,
+    documents: Mutex<BTreeMap<&'static str, (Value, u64)>>,
     clock: AtomicU64,
     /// Calls until every further one fails; negative: never.
     calls_left: AtomicI64,
@@ -125,6 +124,18 @@ impl Fake {
         let mut containers = self.containers.lock();
         let items = containers.get_mut(link.name());
         work(items.ok_or_else(|| Error::service(404, "no such container"))?)
+    }
+
+    pub fn create_container<'a>(
+        &'a self,
+        name: &'a str,
+        template: &'a ContainerTemplate,
+    ) -> BoxFuture<'a, Result<Creation>> {
+        ContainerHost::create(self, name, template)
+    }
+
+    pub async fn delete_item(&self, name: &str, partition: &Key, id: &str) -> Result<bool> {
+        ItemStore::delete(self, &name.into(), partition, id, None).await
     }
 
     /// All items with the container of each, without system properties.
@@ -274,7 +285,7 @@ impl ContainerHost for Fake {
     fn create<'a>(
         &'a self,
         name: &'a str,
-        _: &'a ContainerTemplate,
+        template: &'a ContainerTemplate,
     ) -> BoxFuture<'a, Result<Creation>> {
         Box::pin(async move {
             self.call()?;
@@ -286,6 +297,7 @@ impl ContainerHost for Fake {
             let mut containers = self.containers.lock();
             let is_there = containers.contains_key(name);
             containers.entry(name.to_owned()).or_default();
+            self.templates.lock().entry(name.to_owned()).or_insert_with(|| template.clone());
             Ok(if is_there { Creation::Existed } else { Creation::Created })
         })
     }
@@ -307,53 +319,78 @@ impl ContainerHost for Fake {
         })
     }
 
+    fn template<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<ContainerTemplate>>> {
+        Box::pin(async move {
+            self.call()?;
+            Ok(self.templates.lock().get(name).cloned())
+        })
+    }
+
     fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move { self.paused.lock().push(time) })
     }
 }
 
-impl StateStore for Fake {
-    fn load(&self) -> BoxFuture<'_, Result<Option<(ResolverState, StateVersion)>>> {
+impl ChangeFeed for Fake {
+    /// The etags of the fake grow, so they are positions in the feed.
+    fn changes<'a>(
+        &'a self,
+        container: &'a ContainerLink,
+        continuation: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<ChangePage>> {
         Box::pin(async move {
-            self.call()?;
-            let state = self.state.lock().clone();
-            let Some((text, version)) = state else { return Ok(None) };
-            Ok(Some((ResolverState::from_json(&text)?, StateVersion(version.to_string()))))
+            self.with(container, |items| {
+                let position = |it: &Value| etag(it)[1..].parse::<u64>().unwrap();
+                let after: u64 = continuation.map_or(0, |it| it.parse().unwrap());
+                let mut items: Vec<Value> =
+                    items.values().filter(|it| position(it) >= after).cloned().collect();
+                items.sort_by_key(position);
+                items.truncate(5);
+                let next = items.last().map_or(after, |it| position(it) + 1);
+                let is_caught_up = items.is_empty();
+                Ok(ChangePage { items, continuation: next.to_string(), is_caught_up })
+            })
+        })
+    }
+}
+
+/// One of the two documents of a fake: the state or the job.
+#[derive(Debug)]
+pub struct Document {
+    fake: Arc<Fake>,
+    name: &'static str,
+}
+
+impl Fake {
+    pub fn document(self: &Arc<Fake>, name: &'static str) -> Arc<Document> {
+        Arc::new(Document { fake: self.clone(), name })
+    }
+}
+
+impl StateStore for Document {
+    fn load(&self) -> BoxFuture<'_, Result<Option<(Value, StateVersion)>>> {
+        Box::pin(async move {
+            self.fake.call()?;
+            let found = self.fake.documents.lock().get(self.name).cloned();
+            Ok(found.map(|(document, version)| (document, StateVersion(version.to_string()))))
         })
     }
 
     fn save<'a>(
         &'a self,
-        state: &'a ResolverState,
+        document: &'a Value,
         expected: Option<&'a StateVersion>,
     ) -> BoxFuture<'a, Result<StateVersion>> {
         Box::pin(async move {
-            self.call()?;
-            let mut place = self.state.lock();
-            let found = place.as_ref().map(|(_, version)| StateVersion(version.to_string()));
-            if found.as_ref() != expected {
+            self.fake.call()?;
+            let mut documents = self.fake.documents.lock();
+            let before = documents.get(self.name).map(|(_, version)| *version);
+            if before.map(|it| StateVersion(it.to_string())).as_ref() != expected {
                 return Err(Error::StateChanged);
             }
-            let version = place.as_ref().map_or(0, |(_, version)| version + 1);
-            *place = Some((state.to_json()?, version));
+            let version = before.map_or(0, |it| it + 1);
+            documents.insert(self.name, (document.clone(), version));
             Ok(StateVersion(version.to_string()))
-        })
-    }
-}
-
-impl JobStore for Fake {
-    fn load(&self) -> BoxFuture<'_, Result<Option<Job>>> {
-        Box::pin(async move {
-            self.call()?;
-            Ok(self.job.lock().as_ref().map(|it| serde_json::from_str(it).unwrap()))
-        })
-    }
-
-    fn save<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.call()?;
-            *self.job.lock() = Some(serde_json::to_string(job).unwrap());
-            Ok(())
         })
     }
 }

@@ -6,7 +6,7 @@ use model::Lsn;
 use crate::keys::{Keys, Moment, moment_of};
 use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
-use crate::record::Change;
+use crate::record::{Change, Head};
 use crate::scan::SCANNED_MAX;
 use crate::{ChangePage, Error, PageLimits, Result, Scope, charge};
 
@@ -20,11 +20,12 @@ impl Partition {
         limits: PageLimits,
     ) -> Result<ChangePage> {
         let reader = self.reader();
-        let end = reader.head()?.lsn;
+        let head = reader.head()?;
+        let end = head.lsn;
         self.has_seen(end);
         let scope = ScopeFilter::new(scope, &reader.settings);
         let after = match later_than_seconds {
-            Some(seconds) => reader.last_not_later_than(seconds, after, end)?,
+            Some(seconds) => reader.last_not_later_than(seconds, after, &head)?,
             None => after,
         };
         let mut page = Page::new(after, limits);
@@ -36,7 +37,11 @@ impl Partition {
                 is_cut = true;
                 break;
             }
-            let number = Change::decode(&value)?.number;
+            let Change { number, ts } = Change::decode(&value)?;
+            if lsn <= head.merged && later_than_seconds.is_some_and(|start| u64::from(ts) <= start)
+            {
+                continue;
+            }
             let record = reader.item(number)?.ok_or(Error::Corrupt("a feed entry is no item"))?;
             if reader.shows(&scope, &record)? {
                 page.add(reader.render(number, &record, Some(lsn)), record.text().len());
@@ -123,9 +128,16 @@ impl Page {
 impl Reader {
     /// The last commit at or below `seconds`, never below `after`.
     ///
-    /// Time never runs backwards along the feed, so a binary search over LSNs finds it with a few seeks.
-    fn last_not_later_than(&self, seconds: u64, after: Lsn, end: Lsn) -> Result<Lsn> {
-        let (mut low, mut high) = (after.0, end.0.max(after.0));
+    /// Time never runs backwards along the feed, so a binary search over LSNs finds it with a few seeks. The part that
+    /// was merged from several feeds is no such order: if the time lies there, all of it is read and filtered.
+    pub(crate) fn last_not_later_than(&self, seconds: u64, after: Lsn, head: &Head) -> Result<Lsn> {
+        if after < head.merged {
+            let first = self.first_change_after(head.merged)?;
+            if first.is_none_or(|(_, ts)| u64::from(ts) > seconds) {
+                return Ok(after);
+            }
+        }
+        let (mut low, mut high) = (after.max(head.merged).0, head.lsn.max(after).0);
         while low < high {
             let middle = low + (high - low) / 2;
             match self.first_change_after(Lsn(middle))? {

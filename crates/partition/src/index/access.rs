@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use model::Lsn;
 use parking_lot::Mutex;
-use query::index::{IndexPath, PATH_BYTES_MAX, TermSpan};
-use query::{Direction, IndexEntry, ItemIndex, Numbers, SourceItem};
+use query::index::{Declared, IndexPath, PATH_BYTES_MAX, TermSpan};
+use query::{Direction, Entries, IndexEntry, ItemIndex, Numbers, SourceItem};
 
 use super::rules::State;
+use super::times::TIME_PATH;
 use crate::keys::{number_of_item, number_of_term, term_of};
 use crate::reader::{Reader, ScopeFilter};
-use crate::record::{LogicalRecord, PathRecord};
+use crate::record::PathRecord;
 use crate::source::Source;
 use crate::{Error, Result};
 
@@ -25,6 +27,7 @@ pub(crate) type StateCache = Mutex<Option<(Bytes, Arc<State>)>>;
 pub(crate) struct IndexView {
     state: Arc<State>,
     n_items: Option<u64>,
+    n_indexed: u64,
     is_exact: bool,
 }
 
@@ -50,17 +53,16 @@ impl IndexView {
         if state.rules.policy.is_none() {
             return Ok(None);
         }
+        let n_indexed = reader.head()?.n_items;
         let n_items = match scope {
-            _ if is_whole => Some(reader.head()?.n_items),
+            _ if is_whole => Some(n_indexed),
             ScopeFilter::All | ScopeFilter::Epks(_) => None,
-            ScopeFilter::Place(place) => {
-                let record = reader.snapshot.get(&reader.keys.logical(place))?;
-                record.map(|bytes| LogicalRecord::decode(&bytes)).transpose()?.map(|r| r.n_items)
-            }
+            ScopeFilter::Place(place) => Some(reader.n_items_of(place)?),
+            ScopeFilter::Places { n_items, .. } => Some(*n_items),
         };
         let nothing_dies =
             reader.liveness.default_ttl.is_none() && reader.liveness.purges.is_empty();
-        Ok(Some(IndexView { state, n_items, is_exact: is_whole && nothing_dies }))
+        Ok(Some(IndexView { state, n_items, n_indexed, is_exact: is_whole && nothing_dies }))
     }
 }
 
@@ -139,24 +141,45 @@ impl Source {
 impl ItemIndex for Source {
     fn covers(&self, path: &IndexPath) -> bool {
         let Some(view) = &self.index else { return false };
+        let text = path.to_string();
+        // Wire: the time of the last write is indexed whatever the policy says.
+        if text == TIME_PATH {
+            return self.reader.head().is_ok_and(|head| head.merged == Lsn::ZERO);
+        }
         if !view.state.rules.covers(path) {
             return false;
         }
-        let text = path.to_string();
         // When the book of paths is full, only those in it are indexed.
         text.len() <= PATH_BYTES_MAX
             && (view.state.n_paths < u16::MAX
                 || path_record(&self.reader, &text).is_ok_and(|record| record.is_some()))
     }
 
-    fn seek(
+    fn declared(&self) -> Vec<(&str, &Declared)> {
+        let Some(view) = &self.index else { return Vec::new() };
+        let mut declared = view.state.rules.declared();
+        // When the book of names is full, only those in it are indexed.
+        if view.state.n_paths == u16::MAX {
+            let is_known = |name| path_record(&self.reader, name).is_ok_and(|own| own.is_some());
+            declared.retain(|(name, _)| is_known(name));
+        }
+        declared
+    }
+
+    fn seek_in(
         &self,
-        path: &IndexPath,
+        name: &str,
         span: &TermSpan,
         after: Option<(&[u8], u64)>,
         direction: Direction,
-    ) -> Box<dyn Iterator<Item = query::Result<IndexEntry>> + '_> {
-        match path_record(&self.reader, &path.to_string()) {
+    ) -> Entries<'_> {
+        if name == TIME_PATH {
+            return match self.reader.times(span, after, direction) {
+                Ok(entries) => Box::new(entries.map(|entry| entry.map_err(|error| failed(&error)))),
+                Err(error) => Box::new(std::iter::once(Err(failed(&error)))),
+            };
+        }
+        match path_record(&self.reader, name) {
             Ok(None) => Box::new(std::iter::empty()),
             Ok(Some(record)) => {
                 let entries = self.entries(record.number, span, after, direction);
@@ -177,7 +200,11 @@ impl ItemIndex for Source {
         direction: Direction,
     ) -> Option<Numbers<'_>> {
         let view = self.index.as_ref()?;
-        let record = path_record(&self.reader, &path.to_string()).ok()?;
+        let text = path.to_string();
+        if text == TIME_PATH {
+            return Some(Box::new(std::iter::empty()));
+        }
+        let record = path_record(&self.reader, &text).ok()?;
         let number = record.as_ref().map(|record| record.number);
         let list = record.filter(|record| record.epoch == view.state.epoch);
         if let Some(mut absent) = list.and_then(|record| record.absent) {
@@ -206,6 +233,10 @@ impl ItemIndex for Source {
 
     fn n_items(&self) -> Option<u64> {
         self.index.as_ref()?.n_items
+    }
+
+    fn n_indexed(&self) -> Option<u64> {
+        Some(self.index.as_ref()?.n_indexed)
     }
 
     fn is_exact(&self) -> bool {

@@ -1,14 +1,14 @@
 //! What the writer knows of the index, as of the last submitted commit.
 //!
-//! Beside the rules and the numbers of paths it keeps, for paths that nearly every item has, the list of the items
-//! that lack them: so an order by such a path needs no look at the items. A list that grows too long is given up.
+//! Beside the rules and the numbers of paths it keeps the lists of `absent`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use query::index::IndexPolicy;
 use store::{Batch, Direction, Snapshot};
 
+use super::absent::{ABSENT_MAX, Absent};
 use super::rules::{Rules, State};
 use crate::Result;
 use crate::keys::{Family, Keys, number_of_item, path_of};
@@ -17,12 +17,6 @@ use crate::record::PathRecord;
 // Limit: paths of one partition. Objects used as maps would otherwise grow the book without end; what stands at
 // further paths is not indexed.
 const PATHS_MAX: u16 = u16::MAX;
-
-// Limit: paths with a list of the items that lack them; each write looks at all of these lists.
-const LISTS_MAX: usize = 64;
-
-// Limit: items in one such list.
-pub(crate) const ABSENT_MAX: usize = 32;
 
 type Numbers = imbl::HashMap<Arc<str>, u16>;
 
@@ -34,10 +28,11 @@ pub(crate) struct Book {
     progress: u64,
     numbers: Numbers,
     n_paths: u16,
-    /// By path number: its text, and the items that lack it.
-    lists: BTreeMap<u16, (Arc<str>, Vec<u64>)>,
-    /// All items, while there are only few.
-    few: Option<Vec<u64>>,
+    /// The paths by number, which starts with one.
+    texts: Vec<Arc<str>>,
+    absent: Absent,
+    /// What the lists will be when the rebuild is done.
+    rebuilt: Option<Absent>,
     /// Paths whose record is not in the store yet as it is here.
     unsaved: BTreeSet<Arc<str>>,
     is_state_unsaved: bool,
@@ -81,24 +76,31 @@ impl Book {
             progress: state.progress,
             numbers: Numbers::new(),
             n_paths: state.n_paths,
-            lists: BTreeMap::new(),
-            few: None,
+            texts: vec!["".into(); usize::from(state.n_paths)],
+            absent: Absent::empty(),
+            rebuilt: None,
             unsaved: BTreeSet::new(),
             is_state_unsaved,
             version: 0,
         };
+        if n_items > 0 {
+            let is_few = usize::try_from(n_items).is_ok_and(|n_items| n_items <= ABSENT_MAX);
+            let items = || snapshot.scan(keys.family(Family::Item), Direction::Forward);
+            let numbers = || items().map(|entry| number_of_item(&entry?.0)).collect::<Result<_>>();
+            book.absent = Absent::loaded(is_few.then(numbers).transpose()?);
+        }
         for entry in snapshot.scan(keys.family(Family::Path), Direction::Forward) {
             let (key, value) = entry?;
             let path: Arc<str> = path_of(&key)?.into();
             let record = PathRecord::decode(&value)?;
             book.numbers.insert(Arc::clone(&path), record.number);
             if let Some(absent) = record.absent.filter(|_| record.epoch == state.epoch) {
-                book.lists.insert(record.number, (path, absent));
+                book.absent.add(record.number, &path, absent);
             }
-        }
-        if usize::try_from(n_items).is_ok_and(|n_items| n_items <= ABSENT_MAX) {
-            let items = snapshot.scan(keys.family(Family::Item), Direction::Forward);
-            book.few = Some(items.map(|entry| number_of_item(&entry?.0)).collect::<Result<_>>()?);
+            let text = usize::from(record.number).checked_sub(1);
+            if let Some(text) = text.and_then(|at| book.texts.get_mut(at)) {
+                *text = path;
+            }
         }
         Ok(book)
     }
@@ -113,12 +115,13 @@ impl Book {
             rules = Rules::settled(policy.clone());
         } else {
             rules.aim_at(policy.clone());
+            // Lists of paths that were left out before are made anew while the rebuild goes over all items.
+            self.rebuilt = Some(Absent::empty());
         }
         self.rules = Arc::new(rules);
         self.progress = 0;
-        // Paths that were left out before have no lists, and those that are now must lose theirs.
-        self.epoch += 1;
-        self.lists.clear();
+        // Paths that are left out now lose their lists; the others keep them, for their entries stay whole.
+        self.unsaved.extend(self.absent.keep(|path| policy.includes_named(path)));
         self.is_state_unsaved = true;
         self.version += 1;
     }
@@ -155,6 +158,9 @@ impl Book {
             self.progress = progress;
         } else {
             self.rules = Arc::new(Rules::settled(self.rules.policy.clone()));
+            if let Some(rebuilt) = self.rebuilt.take() {
+                self.unsaved.extend(self.absent.take_over(rebuilt));
+            }
             self.version += 1;
         }
     }
@@ -170,10 +176,10 @@ impl Book {
         self.n_paths += 1;
         let path: Arc<str> = path.into();
         self.numbers.insert(Arc::clone(&path), self.n_paths);
-        // An item can have many values at a path through an array; nobody orders by it.
-        let can_have_list = self.lists.len() < LISTS_MAX && !path.contains("/[]");
-        if let (Some(few), true) = (&self.few, can_have_list) {
-            self.lists.insert(self.n_paths, (Arc::clone(&path), few.clone()));
+        self.texts.push(Arc::clone(&path));
+        self.absent.begin(self.n_paths, &path);
+        if let Some(rebuilt) = &mut self.rebuilt {
+            rebuilt.begin(self.n_paths, &path);
         }
         self.unsaved.insert(path);
         self.is_state_unsaved = true;
@@ -182,31 +188,9 @@ impl Book {
 
     /// Notes in the lists an item that was written with values at `paths`, or deleted.
     pub(crate) fn note(&mut self, number: u64, paths: Option<&[u16]>) {
-        if let Some(few) = &mut self.few {
-            match (paths, few.binary_search(&number)) {
-                (Some(_), Err(at)) => few.insert(at, number),
-                (None, Ok(at)) => drop(few.remove(at)),
-                (Some(_), Ok(_)) | (None, Err(_)) => {}
-            }
-            if few.len() > ABSENT_MAX {
-                self.few = None;
-            }
-        }
-        let mut full = Vec::new();
-        for (path_number, (path, absent)) in &mut self.lists {
-            let is_absent = paths.is_some_and(|paths| paths.binary_search(path_number).is_err());
-            match (is_absent, absent.binary_search(&number)) {
-                (true, Err(at)) => absent.insert(at, number),
-                (false, Ok(at)) => drop(absent.remove(at)),
-                (true, Ok(_)) | (false, Err(_)) => continue,
-            }
-            self.unsaved.insert(Arc::clone(path));
-            if absent.len() > ABSENT_MAX {
-                full.push(*path_number);
-            }
-        }
-        for path_number in full {
-            self.lists.remove(&path_number);
+        self.absent.note(number, paths, &self.texts, &mut self.unsaved);
+        if let Some(rebuilt) = &mut self.rebuilt {
+            rebuilt.note(number, paths, &self.texts, &mut BTreeSet::new());
         }
     }
 
@@ -214,7 +198,7 @@ impl Book {
     pub(crate) fn save(&mut self, keys: Keys, batch: &mut Batch) {
         for path in std::mem::take(&mut self.unsaved) {
             let Some(number) = self.numbers.get(&path).copied() else { continue };
-            let absent = self.lists.get(&number).map(|(_, absent)| absent.clone());
+            let absent = self.absent.get(number).cloned();
             let record = PathRecord { number, epoch: self.epoch, absent };
             batch.put(keys.path(&path), record.encode());
         }

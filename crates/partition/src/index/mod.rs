@@ -1,8 +1,8 @@
 //! The range index of a partition: `path number · term · item number`, written in the batch of the item.
 //!
 //! `terms` derives the terms of an item and what a write changes of them; `book` is what the writer knows: the rules in
-//! force, the numbers of paths, and for some paths the few items that lack them; `rebuild` moves the index from one
-//! policy to the next; `access` offers it to queries; `check` proves it against the items.
+//! force, the numbers of paths and declared indexes, and (`absent`) for some paths the few items that lack them; `rebuild` moves the index from one
+//! policy to the next; `access` offers it to queries, together with `times`; `check` proves it against the items.
 //!
 //! Invariants:
 //! - The entries of an item are its terms under the policy, in every snapshot. While a policy takes over from others,
@@ -10,12 +10,14 @@
 //!   offered to queries only if all of them include it.
 //! - Path numbers are never reused.
 
+mod absent;
 mod access;
 mod book;
 mod check;
 mod rebuild;
 mod rules;
 mod terms;
+mod times;
 
 pub(crate) use access::{IndexView, StateCache};
 pub(crate) use book::{Book, BookView};

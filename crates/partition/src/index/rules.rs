@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use query::index::{IndexPath, IndexPolicy};
+use query::index::{Declared, IndexPath, IndexPolicy};
 
 use crate::Result;
 use crate::record::IndexRecord;
@@ -28,13 +28,20 @@ impl Rules {
         let old = std::mem::replace(&mut self.policy, policy);
         self.previous.push(old);
         if self.previous.len() > PREVIOUS_MAX {
-            self.previous = vec![IndexPolicy::all(), IndexPolicy::none()];
+            let all = IndexPolicy::all().with_declared_of(&self.previous);
+            self.previous = vec![all, IndexPolicy::none()];
         }
     }
 
     /// Says whether every item has its terms at the path in the index.
     pub(crate) fn covers(&self, path: &IndexPath) -> bool {
         self.policy.includes(path) && self.previous.iter().all(|policy| policy.includes(path))
+    }
+
+    /// Returns the declared indexes that have the terms of every item.
+    pub(crate) fn declared(&self) -> Vec<(&str, &Declared)> {
+        let is_everywhere = |name: &str| self.previous.iter().all(|policy| policy.declares(name));
+        self.policy.declared().filter(|(name, _)| is_everywhere(name)).collect()
     }
 
     pub(crate) fn is_settled(&self) -> bool {

@@ -30,6 +30,8 @@ pub(crate) struct Head {
     pub(crate) ts: u32,
     /// The all-versions feed has lost entries of commits up to here.
     pub(crate) versions_trimmed: Lsn,
+    /// Up to here the feed is in the order of commits but not of time: it was merged from several.
+    pub(crate) merged: Lsn,
 }
 
 impl Head {
@@ -44,7 +46,19 @@ impl Head {
             n_logical: 0,
             ts: 0,
             versions_trimmed: Lsn::ZERO,
+            merged: Lsn::ZERO,
         }
+    }
+
+    /// Takes the place of these heads: one commit above all of them.
+    pub(crate) fn follow(&mut self, heads: &[Head]) {
+        let last = |of: fn(&Head) -> Lsn| heads.iter().map(of).max().unwrap_or_default();
+        let end = last(|head| head.lsn);
+        self.lsn = end.next();
+        self.ts = heads.iter().map(|head| head.ts).max().unwrap_or_default();
+        // A feed that lost entries anywhere has lost them for readers of the whole.
+        self.versions_trimmed = last(|head| head.versions_trimmed);
+        self.merged = if heads.len() > 1 { end } else { last(|head| head.merged) };
     }
 
     /// Gives out the number of a new item.
@@ -61,7 +75,7 @@ impl Head {
     }
 
     pub(crate) fn encode(&self) -> Bytes {
-        let mut bytes = Vec::with_capacity(63);
+        let mut bytes = Vec::with_capacity(71);
         bytes.push(FORMAT);
         bytes.extend_from_slice(&self.epoch.to_be_bytes());
         bytes.extend_from_slice(&self.lsn.0.to_be_bytes());
@@ -72,6 +86,7 @@ impl Head {
         bytes.extend_from_slice(&self.n_logical.to_be_bytes());
         bytes.extend_from_slice(&self.ts.to_be_bytes());
         bytes.extend_from_slice(&self.versions_trimmed.0.to_be_bytes());
+        bytes.extend_from_slice(&self.merged.0.to_be_bytes());
         bytes.into()
     }
 
@@ -87,6 +102,8 @@ impl Head {
             n_logical: fields.u64()?,
             ts: fields.u32()?,
             versions_trimmed: Lsn(fields.u64()?),
+            // Heads written before merges existed end here.
+            merged: if fields.is_empty() { Lsn::ZERO } else { Lsn(fields.u64()?) },
         };
         fields.close()?;
         Ok(head)
@@ -104,9 +121,11 @@ mod tests {
         assert_eq!(head.take_number(), 3 << 40 | 2);
         let bytes = head.encode();
         assert_eq!(Head::decode(&bytes).unwrap(), head);
-        for length in 0..bytes.len() {
+        let before_merges = bytes.len() - 8;
+        for length in (0..bytes.len()).filter(|length| *length != before_merges) {
             assert!(Head::decode(&bytes[..length]).is_err(), "{length}");
         }
+        assert_eq!(Head::decode(&bytes[..before_merges]).unwrap(), head);
         assert!(Head::decode(&[&bytes[..], &[0]].concat()).is_err());
         assert!(Head::decode(&[&[9], &bytes[1..]].concat()).is_err());
     }

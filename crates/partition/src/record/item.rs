@@ -54,6 +54,18 @@ impl ItemRecord {
         Place::from_bytes(self.bytes.slice(HEADER_BYTES.min(end)..end))
     }
 
+    /// The stored bytes with another place in the feed, which must be of the same commit.
+    pub(crate) fn at(&self, moment: Moment) -> Bytes {
+        if moment == self.moment {
+            return self.bytes.clone();
+        }
+        let mut bytes = self.bytes.to_vec();
+        for (slot, byte) in bytes.iter_mut().skip(SEQ_AT).zip(moment.seq.to_be_bytes()) {
+            *slot = byte;
+        }
+        bytes.into()
+    }
+
     pub(crate) fn etag(&self) -> ETag {
         ETag::from_lsn(self.moment.lsn, u64::from(self.ts))
     }

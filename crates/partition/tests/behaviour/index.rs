@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use model::{Env, Value};
+use model::{Env, EpkRange, Value};
 use partition::{Scope, Settings};
 use query::index::IndexPolicy;
 use query::{ItemSource, PageRequest, PrepareOptions, SourceItem, Statement};
@@ -69,6 +69,9 @@ const QUERIES: &[&str] = &[
     "SELECT VALUE c.id FROM c ORDER BY c.rare DESC",
     "SELECT VALUE c.id FROM c WHERE c.n > 2 ORDER BY c.o.k DESC OFFSET 1 LIMIT 5",
     "SELECT VALUE c.id FROM c ORDER BY c.nowhere",
+    "SELECT VALUE c.id FROM c ORDER BY c.n, c.rare DESC",
+    "SELECT VALUE c.id FROM c WHERE c.n = 3 ORDER BY c.rare DESC OFFSET 1 LIMIT 9",
+    "SELECT VALUE c.id FROM c WHERE c.o.k = 'a' AND c.n > 2 ORDER BY c.o.k, c.n DESC, c.id DESC",
     "SELECT VALUE COUNT(1) FROM c WHERE c.n > 2",
     "SELECT VALUE COUNT(1) FROM c",
     "SELECT MIN(c.n) AS low, MAX(c.s) AS high, COUNT(c.rare) AS k FROM c",
@@ -176,6 +179,9 @@ const SOME: &str = r#"{"includedPaths":[{"path":"/n/?"},{"path":"/tags/[]/?"}],
 const OTHERS: &str =
     r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/tags/*"},{"path":"/s/?"}]}"#;
 const NONE: &str = r#"{"indexingMode":"none"}"#;
+const COMPOSITE: &str = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/s/?"}],
+    "compositeIndexes":[[{"path":"/n"},{"path":"/rare","order":"descending"}],
+        [{"path":"/o/k","order":"descending"},{"path":"/n"},{"path":"/id"}]]}"#;
 
 #[tokio::test]
 async fn a_policy_says_what_is_indexed() {
@@ -201,7 +207,7 @@ async fn a_new_policy_is_reached_step_by_step_and_queries_stay_right() {
     }
     assert_eq!(world.partition.index_progress(), 100);
     let mut next = 100;
-    for policy in [SOME, OTHERS, NONE, "{}"] {
+    for policy in [SOME, COMPOSITE, OTHERS, COMPOSITE, NONE, "{}"] {
         world.partition.set_settings(Arc::new(with_policy(policy)));
         assert!(world.partition.index_progress() < 100);
         check_some(&world);
@@ -235,9 +241,10 @@ async fn a_policy_can_change_before_the_last_one_is_reached() {
     for n in 0..40 {
         world.create(&body(n)).await.unwrap();
     }
-    for (round, policy) in [SOME, OTHERS, NONE, "{}", SOME, OTHERS, "{}", SOME, NONE, OTHERS, "{}"]
-        .into_iter()
-        .enumerate()
+    for (round, policy) in
+        [SOME, COMPOSITE, NONE, "{}", SOME, OTHERS, COMPOSITE, SOME, NONE, OTHERS, COMPOSITE]
+            .into_iter()
+            .enumerate()
     {
         world.partition.set_settings(Arc::new(with_policy(policy)));
         world.partition.rebuild_index(9).await.unwrap();
@@ -291,6 +298,123 @@ async fn items_without_a_path_are_listed_while_they_are_few() {
     }
     world.check();
     agree(&world, &Scope::All, "SELECT VALUE c.id FROM c ORDER BY c.k");
+}
+
+/// A policy that is reached later has the lists too, and one that leaves a path alone keeps its list.
+#[tokio::test]
+async fn items_without_a_path_are_listed_after_a_change_of_policy() {
+    let world = World::with(with_policy(SOME));
+    for n in 0..100_u64 {
+        let has = if n % 20 == 3 { "" } else { r#","k":1,"n":2"# };
+        world.create(&format!(r#"{{"id":"{n}","pk":1{has}}}"#)).await.unwrap();
+    }
+    let n_read = |key: &str| {
+        let text = format!("SELECT TOP 7 VALUE c.id FROM c ORDER BY c.{key}");
+        agree(&world, &Scope::All, &text)
+    };
+    assert_eq!(n_read("k"), 100, "not indexed");
+    assert!(n_read("n") <= 8);
+    world.partition.set_settings(Arc::new(with_policy(OTHERS)));
+    assert!(n_read("n") <= 8);
+    assert!(world.partition.rebuild_index(10).await.unwrap());
+    world.upsert(r#"{"id":"3","pk":1,"k":1,"n":2}"#).await.unwrap();
+    world.upsert(r#"{"id":"99","pk":1}"#).await.unwrap();
+    while world.partition.rebuild_index(10).await.unwrap() {}
+    world.check();
+    assert!(n_read("n") <= 8);
+    assert!(n_read("k") <= 8);
+    let World { store, env, .. } = world;
+    let world = World::open(store, with_policy(OTHERS), env);
+    world.check();
+    let text = "SELECT TOP 7 VALUE c.id FROM c ORDER BY c.k";
+    assert!(agree(&world, &Scope::All, text) <= 8, "the lists are saved");
+}
+
+#[tokio::test]
+async fn several_keys_stream_from_a_composite_index() {
+    let world = World::with(with_policy(COMPOSITE));
+    for n in 0..120 {
+        world.create(&body(n)).await.unwrap();
+    }
+    for n in (0..120).step_by(3) {
+        let pk = n % 3;
+        let text = format!(r#"{{"id":"{n}","pk":"{pk}","n":[{n}],"rare":{{"r":{n}}}}}"#);
+        world.upsert(&text).await.unwrap();
+        if n % 2 == 0 {
+            world.delete(&format!(r#"["{pk}"]"#), &n.to_string()).await.unwrap();
+        }
+    }
+    check_all(&world);
+    for (text, n_read_max) in [
+        ("SELECT TOP 5 VALUE c.id FROM c ORDER BY c.n, c.rare DESC", 5),
+        ("SELECT TOP 5 VALUE c.id FROM c WHERE c.n = 4 ORDER BY c.rare DESC", 20),
+        ("SELECT TOP 5 VALUE c.id FROM c WHERE c.o.k = 'b' ORDER BY c.n DESC, c.id DESC", 5),
+    ] {
+        let n_read = agree(&world, &Scope::All, text);
+        assert!(n_read <= n_read_max, "{text} read {n_read}");
+    }
+}
+
+/// The feed is in time order, so that it serves as the index of `_ts`.
+#[tokio::test]
+async fn the_time_of_the_last_write_is_indexed() {
+    let world = World::new();
+    for n in 0..60 {
+        world.create(&body(n)).await.unwrap();
+        if n % 4 == 3 {
+            world.advance(1);
+        }
+    }
+    for n in [50, 3, 17] {
+        world.upsert(&body(n)).await.unwrap();
+    }
+    let start = START_MS / 1000;
+    for (text, n_read_max) in [
+        (format!("SELECT VALUE c.id FROM c WHERE c._ts = {}", start + 3), 4),
+        (format!("SELECT VALUE c.id FROM c WHERE c._ts >= {}", start + 14), 7),
+        (format!("SELECT VALUE c.id FROM c WHERE c._ts > {start}.5 AND c._ts < {}", start + 2), 4),
+        ("SELECT TOP 5 VALUE c.id FROM c ORDER BY c._ts DESC".to_owned(), 5),
+        ("SELECT TOP 5 VALUE c.id FROM c ORDER BY c._ts".to_owned(), 5),
+        ("SELECT VALUE c.id FROM c ORDER BY c._ts".to_owned(), 60),
+        ("SELECT MIN(c._ts) AS low, MAX(c._ts) AS high, COUNT(c._ts) AS k FROM c".to_owned(), 2),
+        ("SELECT VALUE c.id FROM c WHERE IS_STRING(c._ts)".to_owned(), 0),
+        ("SELECT VALUE c.id FROM c WHERE c._ts > 99999999999".to_owned(), 0),
+        ("SELECT VALUE c.id FROM c WHERE c._ts < 0 OR c._ts = '1'".to_owned(), 0),
+    ] {
+        let n_read = agree(&world, &Scope::All, &text);
+        assert!(n_read <= n_read_max, "{text} read {n_read}");
+        agree(&world, &Scope::Logical(world.at(r#"["1"]"#)), &text);
+    }
+}
+
+/// One key without a key in the request: its members are read, not the range.
+#[tokio::test]
+async fn narrow_spans_read_only_their_logical_partitions() {
+    let world = World::with(with_policy(NONE));
+    for n in 0..300_u64 {
+        world
+            .create(&format!(r#"{{"id":"{n}","pk":"p{}","n":{}}}"#, n % 100, n % 7))
+            .await
+            .unwrap();
+    }
+    let span = |key: &str| EpkRange::point(world.at(key).epk);
+    let one = [span(r#"["p7"]"#)];
+    let mut two = [span(r#"["p7"]"#), span(r#"["p50"]"#)];
+    two.sort_by(|left, right| left.min().cmp(right.min()));
+    let all = [EpkRange::full()];
+    for (spans, n_read, ids) in [
+        (&one[..], 3, vec!["7", "107", "207"]),
+        (&two[..], 6, vec!["7", "50", "107", "150", "207", "250"]),
+    ] {
+        let source = world.partition.source_in(spans);
+        for items_max in [2, 100] {
+            let (found, n) = rows(&source, "SELECT VALUE c.id FROM c", items_max);
+            assert_eq!(found, ids.iter().copied().map(Value::from).collect::<Vec<_>>());
+            assert_eq!(n, n_read);
+        }
+    }
+    assert_eq!(rows(&world.partition.source_in(&all), "SELECT VALUE 1 FROM c", 1000).1, 300);
+    assert_eq!(rows(&world.partition.source_in(&[]), "SELECT VALUE 1 FROM c", 1000).1, 0);
 }
 
 /// Prints what the default index costs a typical item.

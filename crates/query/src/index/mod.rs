@@ -1,4 +1,4 @@
-//! The range index as the planner and a source agree on it: paths, terms, spans of terms, the policy.
+//! The indexes as the planner and a source agree on it: paths, terms, spans of terms, the policy.
 //!
 //! A *term* is one value of one item at one path, as bytes whose order is the order of values. Whoever keeps an
 //! index stores `path · term · item number` in byte order; it needs to know nothing about values.
@@ -10,12 +10,17 @@
 //! - A term can stand for several values (a long text is cut), never the other way round: what an index finds is
 //!   always checked again on the item.
 
+mod composite;
+mod declared;
 mod path;
 mod policy;
 mod span;
 mod term;
 mod walk;
 
+pub use composite::{Composite, CompositePart};
+pub(crate) use composite::{push_part, span_below};
+pub use declared::Declared;
 pub use path::{IndexPath, PathStep};
 pub use policy::IndexPolicy;
 pub use span::TermSpan;

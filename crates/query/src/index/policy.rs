@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use model::Value;
 
-use super::{IndexPath, PathStep};
+use super::{Declared, IndexPath, PathStep};
 
 /// Limit: segments of a rule; items are not deeper.
 const STEPS_MAX: usize = model::json::DEPTH_MAX;
@@ -14,10 +14,12 @@ const STEPS_MAX: usize = model::json::DEPTH_MAX;
 /// What a policy that includes nothing prints.
 const NONE: &str = "none";
 
-/// The included and excluded paths of a container.
+/// The included and excluded paths of a container, and the indexes that it declares.
 #[derive(Clone, Debug, Default)]
 pub struct IndexPolicy {
     root: Node,
+    /// Each with its name.
+    declared: Vec<(String, Declared)>,
     is_none: bool,
     /// The rules in a form that is equal for equal policies.
     text: String,
@@ -50,7 +52,8 @@ impl IndexPolicy {
 
     /// Includes nothing at all.
     pub fn none() -> IndexPolicy {
-        IndexPolicy { root: Node::default(), is_none: true, text: NONE.to_string() }
+        let (root, declared) = (Node::default(), Vec::new());
+        IndexPolicy { root, declared, is_none: true, text: NONE.to_string() }
     }
 
     /// Reads the indexing policy object of a container; rules that it cannot read are left out.
@@ -69,21 +72,38 @@ impl IndexPolicy {
                 }
             }
         }
-        if rules.is_empty() { IndexPolicy::all() } else { IndexPolicy::from_rules(rules) }
+        if rules.is_empty() {
+            rules.push("+/*".to_string());
+        }
+        let declared = Declared::from_policy(policy);
+        rules.extend(declared.iter().map(|index| format!("={}", index.name())));
+        IndexPolicy::from_rules(rules)
     }
 
     fn from_rules(mut rules: Vec<String>) -> IndexPolicy {
         rules.sort();
         rules.dedup();
         let mut root = Node::default();
+        let mut declared = Vec::new();
         for rule in &rules {
             match rule.split_at_checked(1) {
+                Some(("=", name)) => {
+                    declared.extend(Declared::from_name(name).map(|own| (name.to_string(), own)));
+                }
                 Some(("+", path)) => drop(root.add(path, true)),
                 Some((_, path)) => drop(root.add(path, false)),
                 None => {}
             }
         }
-        IndexPolicy { root, is_none: false, text: rules.join("\0") }
+        IndexPolicy { root, declared, is_none: false, text: rules.join("\0") }
+    }
+
+    /// Adds the declared indexes of other policies.
+    #[must_use]
+    pub fn with_declared_of(&self, others: &[IndexPolicy]) -> IndexPolicy {
+        let own = self.text.split('\0').map(str::to_string);
+        let theirs = others.iter().flat_map(IndexPolicy::declared);
+        IndexPolicy::from_rules(own.chain(theirs.map(|(name, _)| format!("={name}"))).collect())
     }
 
     /// Returns the rules as one text, equal for equal policies.
@@ -104,6 +124,35 @@ impl IndexPolicy {
         self.is_none
     }
 
+    /// Returns the declared indexes with their names.
+    pub fn declared(&self) -> impl Iterator<Item = (&str, &Declared)> {
+        self.declared.iter().map(|(name, index)| (name.as_str(), index))
+    }
+
+    /// Returns whether an index is declared.
+    pub fn declares(&self, name: &str) -> bool {
+        self.declared.iter().any(|(own, _)| own == name)
+    }
+
+    pub(super) fn has_declared(&self) -> bool {
+        !self.declared.is_empty()
+    }
+
+    /// Returns whether ORDER BY may name a path.
+    ///
+    /// Wire: `_ts` and `_rid` always have an order; other properties of the system follow the rules.
+    pub(crate) fn orders(&self, path: &IndexPath) -> bool {
+        let mut cursor = Cursor { place: Place::Other, ..self.start() };
+        for step in path.steps() {
+            cursor = match step {
+                PathStep::Name(name) => cursor.name(name),
+                PathStep::Element => cursor.element(),
+            };
+        }
+        let is_always = matches!(path.steps(), [PathStep::Name(name)] if matches!(name.as_str(), "id" | "_ts" | "_rid"));
+        !self.is_none && (is_always || cursor.is_included())
+    }
+
     /// Returns whether values at a path are indexed.
     pub fn includes(&self, path: &IndexPath) -> bool {
         let mut cursor = self.start();
@@ -114,6 +163,11 @@ impl IndexPolicy {
             };
         }
         !path.steps().is_empty() && cursor.is_included()
+    }
+
+    /// Returns whether values at a path are indexed; the path is written as [`IndexPath`] prints it.
+    pub fn includes_named(&self, path: &str) -> bool {
+        parse(&format!("{path}/?")).is_some_and(|(steps, _)| self.includes(&IndexPath::new(steps)))
     }
 
     /// Stands at the item itself.

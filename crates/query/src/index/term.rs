@@ -84,6 +84,33 @@ impl Term {
     }
 }
 
+/// Returns the length of the term at the beginning of a composite term, and whether it stands for one value only.
+pub(super) fn part_length(bytes: &[u8], descending: bool) -> Option<(usize, bool)> {
+    let plain = |byte: &u8| if descending { !byte } else { *byte };
+    let mut rest = bytes.iter().map(plain);
+    let tag = rest.next()?;
+    if tag == Tag::Negative as u8 || tag == Tag::Positive as u8 {
+        let last = u8::from(tag == Tag::Negative as u8);
+        return Some((rest.position(|byte| byte & 1 == last)? + 2, true));
+    }
+    if tag != Tag::Text as u8 {
+        return Some((1, tag < Tag::Text as u8));
+    }
+    let mut length = 1;
+    // A text is cut after a known number of bytes; only so is a cut told from an escape.
+    for _ in 0..TERM_TEXT_BYTES_MAX {
+        match rest.next()? {
+            END_OF_TEXT => return Some((length + 1, true)),
+            1 => {
+                rest.next()?;
+                length += 2;
+            }
+            _ => length += 1,
+        }
+    }
+    Some((length + 1, rest.next()? == END_OF_TEXT))
+}
+
 /// Appends the term of null, an array or an object.
 pub(super) fn push_tag(tag: Tag, bytes: &mut Vec<u8>) {
     bytes.push(tag as u8);

@@ -18,7 +18,7 @@ struct Level<'p> {
     is_array: bool,
 }
 
-/// Calls `emit` with path and term of every indexed value of an item.
+/// Calls `emit` with path and term of every indexed value of an item, and with name and term of declared indexes.
 ///
 /// An array with equal elements gives equal terms.
 ///
@@ -74,6 +74,12 @@ pub fn each_term(
         if matches!(event, Event::BeginObject | Event::BeginArray) {
             let is_array = matches!(event, Event::BeginArray);
             levels.push(Level { path_bytes: path.len(), cursor, is_array });
+        }
+    }
+    if policy.has_declared() {
+        let item = model::json::parse(text.as_bytes())?;
+        for (name, index) in policy.declared() {
+            index.each_term(&item, &mut |term| emit(name, term));
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, project};
-use crate::index::{Term, TermSpan, successor};
+use crate::index::{IndexPath, TermSpan, successor};
 use crate::plan::OrderAccess;
 use crate::resume::ResumeFilter;
 use crate::sort_key::{Place, SortKey, SortOrder};
@@ -55,11 +55,23 @@ pub(super) fn page(
         n_new: 0,
         next: None,
     };
-    let from = rows.start.after.as_ref().map(|place| (place.keys.first(), Some(place.number)));
-    let from = from.or_else(|| resume.map(ResumeFilter::first));
-    let from = from.and_then(|(key, number)| Some((key?.clone(), number)));
+    let from = rows
+        .start
+        .after
+        .as_ref()
+        .map(|place| From { keys: place.keys.clone(), number: Some(place.number) });
+    let from = from.or_else(|| {
+        let (keys, number) = resume?.start();
+        Some(From { keys: keys.to_vec(), number })
+    });
     walk(index, access, &order, from.as_ref(), &mut rows)?;
     Ok(rows.builder.finish(rows.next.as_ref()))
+}
+
+/// Where the page starts: a row with these keys, or the first one after them.
+struct From {
+    keys: Vec<SortKey>,
+    number: Option<u64>,
 }
 
 /// Visits the items from a key on, in order.
@@ -67,22 +79,28 @@ fn walk(
     index: &dyn ItemIndex,
     access: &OrderAccess,
     order: &SortOrder,
-    from: Option<&(SortKey, Option<u64>)>,
+    from: Option<&From>,
     rows: &mut Rows<'_>,
 ) -> Result<()> {
+    let Some(path) = &access.undefined_at else {
+        return walk_terms(index, access, order, from, rows).map(drop);
+    };
     let is_forward = access.direction == Direction::Forward;
-    let starts_undefined = matches!(from, Some((SortKey::Undefined, _)));
-    let undefined_first =
-        access.has_undefined && is_forward && (from.is_none() || starts_undefined);
-    if undefined_first && walk_undefined(index, access, from, rows)? == Flow::Stop {
+    let starts_undefined =
+        from.is_some_and(|from| matches!(from.keys.first(), Some(SortKey::Undefined)));
+    let undefined_first = is_forward && (from.is_none() || starts_undefined);
+    if undefined_first && walk_undefined(index, access, path, from, rows)? == Flow::Stop {
         return Ok(());
     }
     let skips_terms = starts_undefined && !is_forward;
-    if !skips_terms && walk_terms(index, access, order, from, rows)? == Flow::Stop {
-        return Ok(());
+    if !skips_terms {
+        let from = from.filter(|_| !starts_undefined);
+        if walk_terms(index, access, order, from, rows)? == Flow::Stop {
+            return Ok(());
+        }
     }
-    if access.has_undefined && !is_forward {
-        walk_undefined(index, access, from.filter(|_| starts_undefined), rows)?;
+    if !is_forward {
+        walk_undefined(index, access, path, from.filter(|_| starts_undefined), rows)?;
     }
     Ok(())
 }
@@ -90,11 +108,12 @@ fn walk(
 fn walk_undefined(
     index: &dyn ItemIndex,
     access: &OrderAccess,
-    from: Option<&(SortKey, Option<u64>)>,
+    path: &IndexPath,
+    from: Option<&From>,
     rows: &mut Rows<'_>,
 ) -> Result<Flow> {
-    let after = from.and_then(|(_, number)| before(*number, access.direction));
-    let Some(numbers) = index.without(&access.path, after, access.direction) else {
+    let after = from.and_then(|from| before(from.number, access.direction));
+    let Some(numbers) = index.without(path, after, access.direction) else {
         return Ok(Flow::Continue);
     };
     for number in numbers {
@@ -119,37 +138,38 @@ fn walk_terms(
     index: &dyn ItemIndex,
     access: &OrderAccess,
     order: &SortOrder,
-    from: Option<&(SortKey, Option<u64>)>,
+    from: Option<&From>,
     rows: &mut Rows<'_>,
 ) -> Result<Flow> {
-    let first = from.and_then(|(key, number)| Some((key.term()?, *number)));
-    let after = first.as_ref().and_then(|(term, number)| {
-        let number = before(*number, access.direction)?;
-        Term::is_exact(term.as_bytes()).then_some((term.as_bytes(), number))
+    let first = from.and_then(|from| access.start(&from.keys));
+    let after = first.as_ref().and_then(|(term, is_whole)| {
+        let number = before(from?.number, access.direction)?;
+        is_whole.then_some((term.as_slice(), number))
     });
     let mut spans: Vec<TermSpan> = access.spans.clone();
     if access.direction == Direction::Backward {
         spans.reverse();
     }
-    let mut ties = Ties { term: Vec::new(), numbers: Vec::new() };
+    let mut ties = Ties { beginning: Vec::new(), numbers: Vec::new() };
     for mut span in spans {
         if let Some((term, _)) = &first {
             match access.direction {
-                Direction::Forward => span.start = span.start.max(term.as_bytes().to_vec()),
-                Direction::Backward => span.end = span.end.min(successor(term.as_bytes())),
+                Direction::Forward => span.start = span.start.max(term.clone()),
+                Direction::Backward => span.end = span.end.min(successor(term)),
             }
         }
         if span.is_empty() {
             continue;
         }
         let after = after.filter(|(term, _)| span.contains(term));
-        for entry in index.seek(&access.path, &span, after, access.direction) {
+        for entry in index.seek_in(&access.name, &span, after, access.direction) {
             let entry = entry?;
-            if ties.term != entry.term && ties.flush(index, order, rows)? == Flow::Stop {
+            let is_tied = !ties.beginning.is_empty() && entry.term.starts_with(&ties.beginning);
+            if !is_tied && ties.flush(index, order, rows)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
-            if !Term::is_exact(&entry.term) {
-                ties.push(entry.term, entry.number)?;
+            if let Some(length) = access.tie_length(&entry.term) {
+                ties.push(entry.term.get(..length).unwrap_or_default(), entry.number)?;
                 continue;
             }
             if rows.is_over() {
@@ -168,18 +188,20 @@ fn walk_terms(
     Ok(Flow::Continue)
 }
 
-/// Items whose terms are equal though their values may differ.
+/// Items whose terms have the same beginning though the values that it stands for may differ.
 struct Ties {
-    term: Vec<u8>,
+    beginning: Vec<u8>,
     numbers: Vec<u64>,
 }
 
 impl Ties {
-    fn push(&mut self, term: Vec<u8>, number: u64) -> Result<()> {
+    fn push(&mut self, beginning: &[u8], number: u64) -> Result<()> {
         if self.numbers.len() >= TIES_MAX {
             return Err(Error::Limit { what: "the items to sort at once", limit: TIES_MAX });
         }
-        self.term = term;
+        if self.numbers.is_empty() {
+            self.beginning = beginning.to_vec();
+        }
         self.numbers.push(number);
         Ok(())
     }
@@ -190,8 +212,14 @@ impl Ties {
         order: &SortOrder,
         rows: &mut Rows<'_>,
     ) -> Result<Flow> {
-        self.term.clear();
+        self.beginning.clear();
         let numbers = std::mem::take(&mut self.numbers);
+        if let [only] = numbers.as_slice() {
+            return match index.fetch(*only)? {
+                Some(item) => rows.item(&item, None),
+                None => Ok(Flow::Continue),
+            };
+        }
         let mut places = Vec::with_capacity(numbers.len());
         for number in numbers {
             if let Some(item) = index.fetch(number)? {

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use query::index::{IndexPath, IndexPolicy, TermSpan, each_term};
+use query::index::{Declared, IndexPath, IndexPolicy, TermSpan, each_term};
 use query::{Direction, Error, IndexEntry, ItemIndex, ItemSource, Numbers, SourceItem};
 
 /// Term and item number, in order.
@@ -72,15 +72,18 @@ impl ItemIndex for IndexedSource {
         self.policy.includes(path)
     }
 
-    fn seek(
+    fn declared(&self) -> Vec<(&str, &Declared)> {
+        self.policy.declared().collect()
+    }
+
+    fn seek_in(
         &self,
-        path: &IndexPath,
+        name: &str,
         span: &TermSpan,
         after: Option<(&[u8], u64)>,
         direction: Direction,
     ) -> Box<dyn Iterator<Item = Result<IndexEntry, Error>> + '_> {
-        assert!(self.covers(path), "{path} is not indexed");
-        let Some(entries) = self.paths.get(&path.to_string()) else {
+        let Some(entries) = self.paths.get(name) else {
             return Box::new(std::iter::empty());
         };
         let after = after.map(|(term, number)| (term.to_vec(), number));

@@ -323,7 +323,7 @@ pub struct Query {
     pub join: Option<Path>,
     pub filter: Option<Cond>,
     /// Path and whether it descends.
-    pub order: Option<(Path, bool)>,
+    pub order: Vec<(Path, bool)>,
     /// OFFSET and LIMIT.
     pub window: Option<(usize, usize)>,
 }
@@ -361,9 +361,12 @@ impl Query {
         if let Shape::Group(path) = &self.shape {
             text += &format!(" GROUP BY c.{}", path.join("."));
         }
-        if let Some((path, descends)) = &self.order {
-            let word = if *descends { "DESC" } else { "ASC" };
-            text += &format!(" ORDER BY c.{} {word}", path.join("."));
+        let keys = self.order.iter().map(|(path, descends)| {
+            format!("c.{} {}", path.join("."), if *descends { "DESC" } else { "ASC" })
+        });
+        let keys: Vec<String> = keys.collect();
+        if !keys.is_empty() {
+            text += &format!(" ORDER BY {}", keys.join(", "));
         }
         if let Some((offset, limit)) = &self.window {
             text += &format!(" OFFSET {offset} LIMIT {limit}");
@@ -387,15 +390,16 @@ impl Query {
                 }
             }
         }
-        if let Some((path, descends)) = &self.order {
-            if *descends {
-                // Ties come in the reverse order of items, rows of one item keep theirs: ids are all we return.
-                rows.reverse();
-                rows.sort_by(|left, right| sorts(right.get(path), left.get(path)));
-            } else {
-                rows.sort_by(|left, right| sorts(left.get(path), right.get(path)));
-            }
+        if self.order.first().is_some_and(|(_, descends)| *descends) {
+            // Ties come in the reverse order of items, rows of one item keep theirs: ids are all we return.
+            rows.reverse();
         }
+        rows.sort_by(|left, right| {
+            self.order.iter().fold(Ordering::Equal, |order, (path, descends)| {
+                let own = sorts(left.get(path), right.get(path));
+                order.then(if *descends { own.reverse() } else { own })
+            })
+        });
         rows
     }
 

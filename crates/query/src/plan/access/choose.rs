@@ -65,6 +65,11 @@ pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Resu
         Need::First => PAGE_ENTRIES_MAX,
         Need::All => ALL_ENTRIES_MAX,
     };
+    // The index may be about many more items than the source has, as for one logical partition.
+    let of_source = index.n_items().and_then(|n_items| usize::try_from(n_items).ok());
+    let of_source = of_source.map_or(usize::MAX, |n| n.saturating_mul(ENTRIES_PER_FETCH));
+    let is_narrow = of_source.max(ESTIMATE_MAX) < entries_max;
+    let entries_max = entries_max.min(of_source.max(ESTIMATE_MAX));
     let chooser = Chooser { index, entries_max };
     let is_too_many = |n: usize| {
         let n = u64::try_from(n).unwrap_or(u64::MAX);
@@ -76,7 +81,7 @@ pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Resu
         }
         return Ok(Access::Numbers { numbers: found.numbers, text: found.text });
     }
-    if need == Need::First && !is_too_many(entries_max) {
+    if need == Need::First && !is_narrow && !is_too_many(entries_max) {
         return Ok(chooser
             .point(condition)
             .map_or(Access::Scan, |(seek, term)| Access::Point { seek, term }));

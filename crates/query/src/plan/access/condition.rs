@@ -55,6 +55,11 @@ impl Seek {
     pub(crate) fn is_of_item(&self, steps: &[Step]) -> bool {
         self.level == ITEM_LEVEL && self.steps == steps
     }
+
+    /// Returns whether the seek is about a path of the item itself that has one value.
+    pub(crate) fn is_of_path(&self, path: &IndexPath) -> bool {
+        self.level == ITEM_LEVEL && self.path == *path && !path.has_elements()
+    }
 }
 
 /// Returns the condition of a whole query over items.

@@ -23,7 +23,7 @@ pub(crate) fn explain(query: &Query, source: &dyn ItemSource) -> Result<String> 
                 Direction::Forward => "ascending",
                 Direction::Backward => "descending",
             };
-            return Ok(format!("follow {}{} {way}\n", order.path, order.text));
+            return Ok(format!("follow {} {way}\n", order.text));
         }
         ("sort", Need::All)
     } else {

@@ -1,26 +1,33 @@
 //! Which indexes a query uses and which it could use: the facts of the index metrics header.
 
 use super::condition::{Condition, condition, item_path};
+use super::order::order_access;
 use crate::bind::tree::{Base, Query};
+use crate::index::{Declared, IndexPath};
 use crate::source::ItemSource;
 
-/// Paths that a query filters or orders by.
+/// Indexes for what a query filters or orders by.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct IndexUsage {
     /// Indexed paths, as `/a/b/?` or `/a/[]/?`.
     pub utilized: Vec<String>,
     /// Paths that would help if they were indexed.
     pub potential: Vec<String>,
+    /// Composite indexes that are used: each a list of parts, as `/a ASC`.
+    pub utilized_composites: Vec<Vec<String>>,
+    /// Composite indexes that would help if they were declared.
+    pub potential_composites: Vec<Vec<String>>,
 }
 
-/// Collects the paths of a query.
+/// Collects the indexes of a query.
 pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
     let mut query = query;
     while let Base::Rows(inner, _) = &query.base {
         query = inner;
     }
     let mut paths = Vec::new();
-    collect(&condition(query), &mut paths);
+    let condition = condition(query);
+    collect(&condition, &mut paths);
     for key in &query.order {
         paths.extend(item_path(&key.expr).map(|(_, path)| path));
     }
@@ -33,10 +40,17 @@ pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
             list.push(text);
         }
     }
+    // A source in trouble reports it when the query runs.
+    let order = order_access(query, source).ok().flatten();
+    let used = order.map(|order| order.specs).filter(|specs| !specs.is_empty());
+    if used.is_none() {
+        usage.potential_composites.extend(potential(query, &condition, source));
+    }
+    usage.utilized_composites.extend(used);
     usage
 }
 
-fn collect(condition: &Condition, paths: &mut Vec<crate::index::IndexPath>) {
+fn collect(condition: &Condition, paths: &mut Vec<IndexPath>) {
     match condition {
         Condition::Anything | Condition::Nothing => {}
         Condition::Seek(seek) => paths.push(seek.path.clone()),
@@ -46,4 +60,33 @@ fn collect(condition: &Condition, paths: &mut Vec<crate::index::IndexPath>) {
             }
         }
     }
+}
+
+/// Returns the composite index of a filter on several paths: those with one value first, then one with a range.
+fn potential(query: &Query, condition: &Condition, source: &dyn ItemSource) -> Option<Vec<String>> {
+    let Condition::All(parts) = condition else { return None };
+    let (mut paths, mut range) = (Vec::new(), None);
+    for part in parts {
+        let Condition::Seek(seek) = part else { continue };
+        if !seek.is_of_path(&seek.path) {
+            continue;
+        }
+        match seek.spans.as_slice() {
+            [span] if span.as_point().is_some() => paths.push(seek.path.clone()),
+            _ => range = range.or_else(|| Some(seek.path.clone())),
+        }
+    }
+    paths.extend(range);
+    if paths.len() < 2 || !query.sources.is_empty() {
+        return None;
+    }
+    let is_there = source.index().is_some_and(|index| {
+        index.declared().iter().any(|(_, declared)| match declared {
+            Declared::Composite(own) => {
+                own.parts().len() == paths.len()
+                    && own.parts().iter().all(|part| paths.contains(&part.path()))
+            }
+        })
+    });
+    (!is_there).then(|| paths.iter().map(|path| format!("{path} ASC")).collect())
 }

@@ -1,0 +1,98 @@
+//! How much of its throughput a container may use, range by range.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::Charge;
+use parking_lot::Mutex;
+
+use super::bucket::{Bucket, Rate, Wait};
+use super::{Enforcement, RangeMeter};
+use crate::account::AccountOptions;
+use crate::catalog::offers::Offer;
+use crate::catalog::tables::Tables;
+use crate::container::Container;
+use crate::error::{Error, Result};
+use crate::range_map::Range;
+
+type SharedBucket = Arc<Mutex<Bucket>>;
+
+/// The budgets of databases whose containers share one, by the number of the database.
+// Limit: one small entry for each database with throughput that was used since the start.
+#[derive(Debug, Default)]
+pub(crate) struct SharedBuckets(Mutex<HashMap<u64, SharedBucket>>);
+
+/// The throughput that a request may use.
+#[derive(Debug, Clone)]
+pub(crate) struct Budget {
+    /// Request units per second of the whole container, or of the database that shares them.
+    units: f64,
+    has_burst: bool,
+    is_enforced: bool,
+    shared: Option<SharedBucket>,
+}
+
+impl Budget {
+    /// The budget of a container; `None` when throughput is not looked at.
+    pub(crate) fn of(
+        tables: &Tables,
+        container: &Container,
+        options: &AccountOptions,
+        shared: &SharedBuckets,
+    ) -> Option<Budget> {
+        if options.enforcement == Enforcement::Off {
+            return None;
+        }
+        let (units, database) = provisioned(tables, container)?;
+        let shared = database.map(|number| Arc::clone(shared.0.lock().entry(number).or_default()));
+        let is_enforced = options.enforcement == Enforcement::On;
+        Some(Budget { units, has_burst: options.has_burst, is_enforced, shared })
+    }
+
+    fn rate(&self, fraction: f64) -> Rate {
+        let fraction = if self.shared.is_some() { 1.0 } else { fraction };
+        Rate { units: self.units * fraction, has_burst: self.has_burst }
+    }
+
+    fn admitted(&self, now: Duration, meter: &RangeMeter, rate: Rate) -> Result<(), Wait> {
+        match &self.shared {
+            Some(bucket) => bucket.lock().admit(now, rate),
+            None => meter.admit(rate),
+        }
+    }
+
+    /// Lets a request to `range` in, which has this fraction of the container's throughput.
+    pub(crate) fn admit(&self, now: Duration, range: &Range, fraction: f64) -> Result<()> {
+        let Err(wait) = self.admitted(now, &range.meter, self.rate(fraction)) else {
+            return Ok(());
+        };
+        range.meter.throttled();
+        if self.is_enforced {
+            return Err(Error::Throttled { retry_after_ms: wait.ms });
+        }
+        tracing::warn!(range = %range.id(), "over the provisioned throughput");
+        Ok(())
+    }
+
+    pub(crate) fn charge(&self, now: Duration, range: &Range, fraction: f64, charge: Charge) {
+        match &self.shared {
+            Some(bucket) => bucket.lock().charge(now, self.rate(fraction), charge),
+            None => range.meter.charge(self.rate(fraction), charge),
+        }
+    }
+}
+
+/// Request units per second that a container can use, and the number of the database whose they are if it has none
+/// of its own.
+pub(crate) fn provisioned(tables: &Tables, container: &Container) -> Option<(f64, Option<u64>)> {
+    let record = container.record();
+    let own = tables.offer_of(record.number).and_then(|record| Offer::of(record));
+    let shared = || tables.offer_of(record.owner).and_then(|record| Offer::of(record));
+    let (offer, database) = match own {
+        Some(offer) => (offer, None),
+        None => (shared()?, Some(record.owner)),
+    };
+    let units = u32::try_from(offer.throughput.max()).unwrap_or(u32::MAX);
+    Some((f64::from(units), database))
+}

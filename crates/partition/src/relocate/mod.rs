@@ -1,0 +1,338 @@
+//! Moves the items of some partitions into others while they serve: split (one to two), merge (two to one), move and
+//! rebuild (one to one).
+//!
+//! [`Relocation::copy_step`] copies the items in creation order, each step from a fresh snapshot. Meanwhile the writers
+//! of the sources note which items they touch ([`Tap`]); [`Relocation::replay_step`] brings those up to date. Replaying
+//! is setting an item to the state that it has in a snapshot, so it may be repeated and needs no log.
+//! [`Relocation::fence`] keeps writes out, [`Relocation::finish`] replays the rest and writes the heads. The caller then
+//! makes the targets the owners in one commit that depends on the heads of the sources
+//! ([`Relocation::expect_sources`]) and calls [`Relocation::retire`]. Dropped before that, the sources serve on as if
+//! nothing had been, and what was written of the targets is garbage.
+//!
+//! Invariant: an item that was copied equals its source as of some snapshot, or its number is among the touched. Touched
+//! numbers are taken before the snapshot, and the snapshot holds every commit that they come from.
+//!
+//! Items keep their numbers (so rids and scan positions hold), their LSNs (so etags, feed positions and session tokens
+//! hold) and their times. A target starts one LSN above all of its sources.
+
+mod balance;
+mod tap;
+mod target;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::{Env, EpkRange, Lsn, RangeId};
+use store::{Batch, Store};
+
+pub use balance::SplitPoint;
+pub(crate) use tap::Tap;
+use target::{Builder, State};
+
+use crate::keys::{Family, Moment, moment_of, number_of_item, place_of};
+use crate::partition::Partition;
+use crate::reader::{Purges, Reader};
+use crate::record::{Head, ItemRecord, decode_lsn};
+use crate::{Error, Result, Settings};
+
+/// Work of one step. Requests wait for one step at most where they share a thread with it.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub items_max: usize,
+    /// Bytes of item text, reached or passed by one item.
+    pub bytes_max: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { items_max: 512, bytes_max: 256 << 10 }
+    }
+}
+
+impl Pace {
+    fn is_full(self, n_items: usize, bytes: usize) -> bool {
+        n_items >= self.items_max.max(1) || bytes >= self.bytes_max.max(1)
+    }
+}
+
+/// A partition that a relocation fills. It must be initialised, with no other use.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub incarnation: u64,
+    pub epks: EpkRange,
+    /// The range stays what it is and only moves: the new partition goes on with the item numbers of its source.
+    pub continues: bool,
+}
+
+/// What one step did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stepped {
+    pub n_items: usize,
+    /// Bytes of item text and images.
+    pub bytes: usize,
+    /// Copying: whether the end was reached. Replaying: whether nothing was left to replay when the step began to
+    /// look.
+    pub is_done: bool,
+}
+
+/// A relocation under way. See the module.
+#[derive(Debug)]
+pub struct Relocation {
+    store: Arc<dyn Store>,
+    sources: Vec<Source>,
+    targets: Vec<(Target, Builder)>,
+    pub pace: Pace,
+    /// Another partition has taken over: the sources stay fenced.
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Source {
+    partition: Partition,
+    /// Items up to this number are copied.
+    copied: Option<u64>,
+    is_copied: bool,
+    /// Copied items that were touched since.
+    touched: BTreeSet<u64>,
+    /// Versions up to this commit are copied.
+    versions: Lsn,
+    /// The head that nothing is written after; known when all is done.
+    last_head: Option<bytes::Bytes>,
+}
+
+impl Relocation {
+    /// Starts to listen to the sources. `store` takes the targets.
+    pub async fn begin(
+        sources: &[Partition],
+        store: Arc<dyn Store>,
+        targets: Vec<Target>,
+    ) -> Result<Relocation> {
+        let Some(first) = sources.first() else { return Err(Error::Forgotten) };
+        let settings = first.settings();
+        let is_merge = sources.len() > 1;
+        let builder = |target: Target| {
+            let (incarnation, epks) = (target.incarnation, target.epks.clone());
+            let (store, settings) = (Arc::clone(&store), Arc::clone(&settings));
+            Ok((target, Builder::new(store, incarnation, epks, settings, is_merge)?))
+        };
+        let targets = targets.into_iter().map(builder).collect::<Result<Vec<_>>>()?;
+        // From here on dropping it takes the taps away again.
+        let mut relocation = Relocation {
+            store,
+            sources: Vec::new(),
+            targets,
+            pace: Pace::default(),
+            is_over: false,
+        };
+        for partition in sources {
+            partition.tap()?;
+            relocation.sources.push(Source::new(partition.clone()));
+        }
+        for source in &relocation.sources {
+            // What was submitted before the tap is in every snapshot from here on.
+            source.barrier().await?;
+        }
+        Ok(relocation)
+    }
+
+    /// Copies the next items.
+    pub async fn copy_step(&mut self) -> Result<Stepped> {
+        let Some(source) = self.sources.iter_mut().find(|source| !source.is_copied) else {
+            return Ok(Stepped { n_items: 0, bytes: 0, is_done: true });
+        };
+        source.listen().await?;
+        let (states, bytes, is_complete) = source.next_items(self.pace)?;
+        let last = states.last().map(|(number, _)| *number);
+        for (_, builder) in &mut self.targets {
+            builder.write(&states, true).await?;
+        }
+        source.copied = if is_complete { Some(u64::MAX) } else { last.or(source.copied) };
+        source.is_copied = is_complete;
+        let is_done = self.sources.iter().all(|source| source.is_copied);
+        Ok(Stepped { n_items: states.len(), bytes, is_done })
+    }
+
+    /// Brings touched items and new versions up to date, as many as fit a step.
+    pub async fn replay_step(&mut self) -> Result<Stepped> {
+        let mut done = Stepped { n_items: 0, bytes: 0, is_done: true };
+        for source in &mut self.sources {
+            source.listen().await?;
+            let reader = source.partition.reader();
+            let (states, bytes) = source.touched_items(&reader, self.pace)?;
+            if !states.is_empty() {
+                done.is_done = false;
+                for (_, builder) in &mut self.targets {
+                    builder.write(&states, false).await?;
+                }
+                done.n_items += states.len();
+                done.bytes += bytes;
+            }
+            let (versions, bytes) = source.next_versions(&reader, self.pace)?;
+            if let Some((last, _)) = versions.last() {
+                done.is_done = false;
+                for (_, builder) in &mut self.targets {
+                    builder.write_versions(&versions).await?;
+                }
+                source.versions = last.lsn;
+                done.bytes += bytes;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Returns how many items are known to wait for a replay.
+    pub fn n_touched(&self) -> usize {
+        self.sources.iter().map(|source| source.touched.len()).sum()
+    }
+
+    /// Keeps writes out: from here on they fail with [`Error::Relocating`].
+    pub async fn fence(&mut self) -> Result<()> {
+        for source in &self.sources {
+            // A commit that failed must be known as failed before the order of commits is closed.
+            source.partition.mend().await?;
+            source.partition.fence();
+        }
+        for source in &self.sources {
+            source.barrier().await?;
+        }
+        Ok(())
+    }
+
+    /// Replays what is left behind the fence and makes the targets ready to be opened.
+    pub async fn finish(&mut self) -> Result<()> {
+        while !self.replay_step().await?.is_done {}
+        let mut purges = Purges::new();
+        let mut heads = Vec::with_capacity(self.sources.len());
+        for source in &mut self.sources {
+            let reader = source.partition.reader();
+            let bytes = reader.snapshot.get(&reader.keys.head())?.ok_or(Error::Forgotten)?;
+            heads.push(Head::decode(&bytes)?);
+            source.last_head = Some(bytes);
+            for entry in reader.scan(reader.keys.family(Family::Purge)) {
+                let (key, value) = entry?;
+                purges.insert(place_of(&key).into_bytes(), decode_lsn(&value)?);
+            }
+        }
+        for (target, builder) in &mut self.targets {
+            builder.head.follow(&heads);
+            if let ([head], true) = (heads.as_slice(), target.continues) {
+                (builder.head.rid_prefix, builder.head.next_item) =
+                    (head.rid_prefix, head.next_item);
+            }
+            builder.finish(&purges).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a commit depend on the sources having been written to no more.
+    pub fn expect_sources(&self, batch: &mut Batch) {
+        for source in &self.sources {
+            if let Some(head) = &source.last_head {
+                batch.expect(source.partition.keys().head(), Some(head.clone()));
+            }
+        }
+    }
+
+    /// Opens a target that is finished.
+    pub fn open(&self, index: usize, range: RangeId, settings: Arc<Settings>) -> Result<Partition> {
+        let (target, _) = self.targets.get(index).ok_or(Error::Forgotten)?;
+        let env: Env = self.sources.first().ok_or(Error::Forgotten)?.partition.inner().env.clone();
+        let (store, epks) = (Arc::clone(&self.store), target.epks.clone());
+        Partition::open(store, target.incarnation, range, epks, settings, env)
+    }
+
+    /// Ends it: the targets are the owners, and the sources never take a write again.
+    pub fn retire(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Relocation {
+    fn drop(&mut self) {
+        if !self.is_over {
+            for source in &self.sources {
+                source.partition.untap();
+            }
+        }
+    }
+}
+
+impl Source {
+    fn new(partition: Partition) -> Source {
+        Source {
+            partition,
+            copied: None,
+            is_copied: false,
+            touched: BTreeSet::new(),
+            versions: Lsn::ZERO,
+            last_head: None,
+        }
+    }
+
+    /// Waits until everything submitted so far has been answered, so that snapshots show it.
+    async fn barrier(&self) -> Result<()> {
+        Ok(self.partition.inner().store.commit(Batch::new()).await?)
+    }
+
+    /// Takes over what the writer noted. Items beyond the copied ones are copied later, from a snapshot that shows
+    /// them as they are after this.
+    async fn listen(&mut self) -> Result<()> {
+        let touched = self.partition.take_touched()?;
+        if touched.is_empty() {
+            return Ok(());
+        }
+        if let Some(copied) = self.copied {
+            self.touched.extend(touched.range(..=copied));
+        }
+        self.barrier().await
+    }
+
+    /// The items after those that are copied, their bytes, and whether they are the last.
+    fn next_items(&self, pace: Pace) -> Result<(Vec<State>, usize, bool)> {
+        let reader = self.partition.reader();
+        let (mut states, mut bytes) = (Vec::new(), 0);
+        for entry in reader.scan(reader.keys.items(self.copied)) {
+            if pace.is_full(states.len(), bytes) {
+                return Ok((states, bytes, false));
+            }
+            let (key, value) = entry?;
+            let record = ItemRecord::decode(value)?;
+            bytes += record.text().len();
+            states.push((number_of_item(&key)?, Some(record)));
+        }
+        Ok((states, bytes, true))
+    }
+
+    /// Takes touched items off the list, with the state that they have now.
+    fn touched_items(&mut self, reader: &Reader, pace: Pace) -> Result<(Vec<State>, usize)> {
+        let (mut states, mut bytes) = (Vec::new(), 0);
+        while !pace.is_full(states.len(), bytes) {
+            let Some(number) = self.touched.pop_first() else { break };
+            let record = reader.item(number)?;
+            bytes += record.as_ref().map_or(0, |record| record.text().len());
+            states.push((number, record));
+        }
+        Ok((states, bytes))
+    }
+
+    /// The versions after those that are copied: whole commits.
+    fn next_versions(
+        &self,
+        reader: &Reader,
+        pace: Pace,
+    ) -> Result<(Vec<(Moment, bytes::Bytes)>, usize)> {
+        let (mut versions, mut bytes) = (Vec::new(), 0);
+        let mut last = None;
+        for entry in reader.scan(reader.keys.versions(self.versions)) {
+            let (key, value) = entry?;
+            let moment = moment_of(&key)?;
+            if last != Some(moment.lsn) && pace.is_full(versions.len(), bytes) {
+                break;
+            }
+            last = Some(moment.lsn);
+            bytes += value.len();
+            versions.push((moment, value));
+        }
+        Ok((versions, bytes))
+    }
+}

@@ -1,0 +1,270 @@
+//! A partition that is being built from the items of others.
+//!
+//! Everything but the versions and the purge marks is derived from the items, as a write derives it: keys, members,
+//! feed entries, expiry, unique keys, counters, index. So the new partition has an index under the policy of the
+//! container, whatever the sources were in the middle of.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{EpkRange, ItemBody};
+use store::{Batch, Direction, KeyRange, Snapshot, Store};
+
+use crate::index::{Book, TermChange};
+use crate::keys::{Keys, Moment, Place, moment_of, split_epk};
+use crate::reader::Purges;
+use crate::record::{
+    Change, Head, ItemRecord, LogicalRecord, VersionRecord, decode_number, encode_lsn,
+    encode_number,
+};
+use crate::transaction::{Ground, claims_of};
+use crate::{Error, Result, Settings};
+
+/// An item as a source has it now: `None` when it is gone.
+pub(super) type State = (u64, Option<ItemRecord>);
+
+#[derive(Debug)]
+pub(super) struct Builder {
+    store: Arc<dyn Store>,
+    keys: Keys,
+    epks: EpkRange,
+    settings: Arc<Settings>,
+    pub(super) head: Head,
+    head_bytes: Bytes,
+    book: Book,
+    /// With several sources two commits can have one LSN.
+    is_merge: bool,
+}
+
+/// One batch in the making.
+struct Sheet {
+    snapshot: Arc<dyn Snapshot>,
+    batch: Batch,
+    counters: HashMap<Place, Counters>,
+    moments: HashSet<Moment>,
+}
+
+struct Counters {
+    before: LogicalRecord,
+    now: LogicalRecord,
+}
+
+impl Builder {
+    /// Takes a partition that was initialised and has nothing in it.
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        incarnation: u64,
+        epks: EpkRange,
+        settings: Arc<Settings>,
+        is_merge: bool,
+    ) -> Result<Builder> {
+        let keys = Keys::new(incarnation);
+        let snapshot = store.snapshot();
+        let head_bytes = snapshot.get(&keys.head())?.ok_or(Error::Forgotten)?;
+        let head = Head::decode(&head_bytes)?;
+        let mut book = Book::load(&*snapshot, keys, 0)?;
+        book.adopt(&settings.index_policy, 0);
+        Ok(Builder { store, keys, epks, settings, head, head_bytes, book, is_merge })
+    }
+
+    pub(super) fn owns(&self, place: &[u8]) -> Result<bool> {
+        Ok(self.epks.contains(&split_epk(place)?.0))
+    }
+
+    /// Makes the items what the sources say they are. `is_new` promises that none of them is here yet.
+    pub(super) async fn write(&mut self, states: &[State], is_new: bool) -> Result<()> {
+        let mut sheet = Sheet::new(self.store.snapshot());
+        let mut changes = Vec::with_capacity(states.len());
+        for (number, record) in states {
+            let old = if is_new { None } else { sheet.item(self.keys, *number)? };
+            let new = match record {
+                Some(record) if self.owns(record.place_bytes())? => Some(record),
+                Some(_) | None => None,
+            };
+            if old.is_some() || new.is_some() {
+                changes.push((*number, old, new));
+            }
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        // What goes before what comes: an id or a unique value may pass from one item to another.
+        for (number, old, _) in &changes {
+            if let Some(old) = old {
+                self.retract(&mut sheet, *number, old)?;
+            }
+        }
+        for (number, old, new) in &changes {
+            let old_text = old.as_ref().map(ItemRecord::text);
+            let new_text = new.map(ItemRecord::text);
+            let view = self.book.view();
+            let terms = TermChange::new(old_text, new_text, &view.rules, &view)?;
+            terms.seal(self.keys, *number, &mut self.book, &mut sheet.batch);
+            if let Some(new) = new {
+                self.install(&mut sheet, *number, new)?;
+            }
+        }
+        self.count(&mut sheet);
+        self.commit(sheet.batch).await
+    }
+
+    fn retract(&self, sheet: &mut Sheet, number: u64, old: &ItemRecord) -> Result<()> {
+        let (keys, place) = (self.keys, old.place());
+        sheet.batch.delete(keys.change(old.moment));
+        if let Some(due) = old.due() {
+            sheet.batch.delete(keys.expiry(due, number));
+        }
+        sheet.batch.delete(keys.member(&place, number));
+        sheet.batch.delete(keys.item(number));
+        let (key, claims) = self.names(&place, old)?;
+        for name in std::iter::once(key).chain(claims) {
+            // Another item may have taken the name since, and come here before this one went.
+            let holder = sheet.snapshot.get(&name)?.as_deref().map(decode_number).transpose()?;
+            if holder == Some(number) {
+                sheet.batch.delete(name);
+            }
+        }
+        let counters = sheet.counters_of(self.keys, place)?;
+        counters.now.n_items = counters.now.n_items.saturating_sub(1);
+        counters.now.bytes = counters.now.bytes.saturating_sub(old.text().len() as u64);
+        Ok(())
+    }
+
+    fn install(&self, sheet: &mut Sheet, number: u64, new: &ItemRecord) -> Result<()> {
+        let (keys, place) = (self.keys, new.place());
+        let moment = if self.is_merge { sheet.free_moment(keys, new.moment)? } else { new.moment };
+        let (key, claims) = self.names(&place, new)?;
+        for name in std::iter::once(key).chain(claims) {
+            sheet.batch.put(name, encode_number(number));
+        }
+        sheet.batch.put(keys.member(&place, number), Bytes::new());
+        sheet.batch.put(keys.item(number), new.at(moment));
+        sheet.batch.put(keys.change(moment), Change { number, ts: new.ts }.encode());
+        if let Some(due) = new.due() {
+            sheet.batch.put(keys.expiry(due, number), Bytes::new());
+        }
+        let counters = sheet.counters_of(self.keys, place)?;
+        counters.now.n_items += 1;
+        counters.now.bytes += new.text().len() as u64;
+        counters.now.lsn = counters.now.lsn.max(new.moment.lsn);
+        Ok(())
+    }
+
+    /// The key entry and the unique keys of an item.
+    fn names(&self, place: &Place, record: &ItemRecord) -> Result<(Bytes, Vec<Bytes>)> {
+        let body = ItemBody::parse(record.text())
+            .map_err(|_| Error::Corrupt("a stored item is not an item"))?;
+        let key = self.keys.key(place, body.id()).into();
+        if self.settings.unique_keys.is_empty() {
+            return Ok((key, Vec::new()));
+        }
+        let ground = Ground::new(Arc::clone(&self.settings), self.keys, &place.to_logical()?);
+        Ok((key, claims_of(&ground, &body)))
+    }
+
+    /// Writes the counters of the logical partitions that a sheet touched, and moves the head's along.
+    fn count(&mut self, sheet: &mut Sheet) {
+        let head = &mut self.head;
+        for (place, Counters { before, now }) in sheet.counters.drain() {
+            head.n_items = (head.n_items + now.n_items).saturating_sub(before.n_items);
+            head.bytes = (head.bytes + now.bytes).saturating_sub(before.bytes);
+            let exists = |record: LogicalRecord| u64::from(record.n_items > 0);
+            head.n_logical = (head.n_logical + exists(now)).saturating_sub(exists(before));
+            let key = self.keys.logical(&place);
+            if now.n_items == 0 {
+                sheet.batch.delete(key);
+            } else {
+                sheet.batch.put(key, now.encode());
+            }
+        }
+    }
+
+    /// Adds entries of the all-versions feed, whole commits in order.
+    pub(super) async fn write_versions(&mut self, versions: &[(Moment, Bytes)]) -> Result<()> {
+        let snapshot = self.store.snapshot();
+        let mut batch = Batch::new();
+        let (mut lsn, mut offset) = (None, 0);
+        for (moment, bytes) in versions {
+            if !self.owns(VersionRecord::decode(bytes)?.place.as_bytes())? {
+                continue;
+            }
+            if self.is_merge && lsn != Some(moment.lsn) {
+                lsn = Some(moment.lsn);
+                offset = next_seq(&*snapshot, self.keys, *moment)?;
+            }
+            let seq = moment.seq.checked_add(offset).ok_or(CROWDED)?;
+            batch.put(self.keys.version(Moment { seq, ..*moment }), bytes.clone());
+        }
+        if batch.is_empty() { Ok(()) } else { self.commit(batch).await }
+    }
+
+    /// Writes the last batch: the marks of purges under way, and the head as it will be served.
+    pub(super) async fn finish(&mut self, purges: &Purges) -> Result<()> {
+        let mut batch = Batch::new();
+        for (place, lsn) in purges {
+            if self.owns(place)? {
+                batch.put(self.keys.purge(&Place::from_bytes(place.clone())), encode_lsn(*lsn));
+            }
+        }
+        self.commit(batch).await
+    }
+
+    /// Commits a batch with what changed in the book and the head.
+    async fn commit(&mut self, mut batch: Batch) -> Result<()> {
+        self.book.save(self.keys, &mut batch);
+        let head_bytes = self.head.encode();
+        let built_on = std::mem::replace(&mut self.head_bytes, head_bytes.clone());
+        batch.expect(self.keys.head(), Some(built_on));
+        batch.put(self.keys.head(), head_bytes);
+        Ok(self.store.commit(batch).await?)
+    }
+}
+
+const CROWDED: Error = Error::Corrupt("a commit of a merged feed has too many entries");
+
+/// The first sequence number after those that a commit has in the all-versions feed.
+fn next_seq(snapshot: &dyn Snapshot, keys: Keys, moment: Moment) -> Result<u16> {
+    let bound = |seq| keys.version(Moment { seq, ..moment });
+    let range = KeyRange::new(bound(0), bound(u16::MAX));
+    match snapshot.scan(range, Direction::Backward).next() {
+        Some(entry) => moment_of(&entry?.0)?.seq.checked_add(1).ok_or(CROWDED),
+        None => Ok(0),
+    }
+}
+
+impl Sheet {
+    fn new(snapshot: Arc<dyn Snapshot>) -> Sheet {
+        let (counters, moments) = (HashMap::new(), HashSet::new());
+        Sheet { snapshot, batch: Batch::new(), counters, moments }
+    }
+
+    fn item(&self, keys: Keys, number: u64) -> Result<Option<ItemRecord>> {
+        self.snapshot.get(&keys.item(number))?.map(ItemRecord::decode).transpose()
+    }
+
+    fn counters_of(&mut self, keys: Keys, place: Place) -> Result<&mut Counters> {
+        let counters = match self.counters.entry(place) {
+            Entry::Occupied(counters) => counters.into_mut(),
+            Entry::Vacant(free) => {
+                let stored = self.snapshot.get(&keys.logical(free.key()))?;
+                let stored = stored.as_deref().map(LogicalRecord::decode).transpose()?;
+                let before = stored.unwrap_or_default();
+                free.insert(Counters { before, now: before })
+            }
+        };
+        Ok(counters)
+    }
+
+    /// The place in the feed that an item of one source takes beside those of the others: same commit, so that
+    /// positions of before hold.
+    fn free_moment(&mut self, keys: Keys, wanted: Moment) -> Result<Moment> {
+        let mut moment = wanted;
+        while self.moments.contains(&moment) || self.snapshot.contains(&keys.change(moment))? {
+            moment.seq = moment.seq.checked_add(1).ok_or(CROWDED)?;
+        }
+        self.moments.insert(moment);
+        Ok(moment)
+    }
+}
