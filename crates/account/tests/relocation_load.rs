@@ -202,20 +202,20 @@ async fn run(store: Arc<dyn Store>) {
     }
     let (stop, writes) = (Arc::new(Stop::default()), Arc::new(AtomicU64::new(0)));
     let feed_stop = Arc::new(Stop::default());
-    let writers: Vec<_> = (0..N_WRITERS)
+    let tasks: Vec<_> = (0..N_WRITERS)
         .map(|n| tokio::spawn(writer(client.clone(), n, Arc::clone(&stop), Arc::clone(&writes))))
         .collect();
-    let follower = tokio::spawn(follower(client.clone(), Arc::clone(&feed_stop)));
+    let reader = tokio::spawn(follower(client.clone(), Arc::clone(&feed_stop)));
     let pager = tokio::spawn(pager(client.clone(), Arc::clone(&stop), still.clone()));
     relocate(&client, &writes).await;
     stop.0.store(true, Ordering::SeqCst);
     let mut expected = BTreeMap::new();
-    for writer in writers {
-        expected.extend(writer.await.unwrap());
+    for task in tasks {
+        expected.extend(task.await.unwrap());
     }
     let n_readings = pager.await.unwrap();
     feed_stop.0.store(true, Ordering::SeqCst);
-    let followed = follower.await.unwrap();
+    let followed = reader.await.unwrap();
     let rows = client.items().feed_all(1000).await;
     let found: Vec<(String, i64)> = rows
         .iter()
