@@ -189,6 +189,7 @@ impl Account {
                     range: range.id(),
                     n_items: statistics.n_items,
                     bytes: statistics.bytes,
+                    n_crowded: u64::try_from(statistics.n_crowded).unwrap_or(u64::MAX),
                     lsn: statistics.lsn.0,
                     charge: heat.total,
                     n_throttled: heat.n_throttled,
