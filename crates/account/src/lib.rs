@@ -35,6 +35,7 @@ mod resources;
 mod scripts;
 mod seal;
 mod session;
+mod shares;
 mod throughput;
 mod walk;
 

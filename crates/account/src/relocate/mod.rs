@@ -6,6 +6,7 @@
 
 pub(crate) mod auto;
 mod error;
+mod heat;
 mod layout;
 mod options;
 mod plan;
