@@ -30,6 +30,7 @@ mod policy_error;
 mod range_map;
 mod ranges;
 mod relocate;
+mod reset;
 mod resources;
 mod scripts;
 mod seal;

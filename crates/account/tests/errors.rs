@@ -160,7 +160,7 @@ fn partition_errors() -> Vec<Error> {
         partition::Error::EtagMismatch,
         partition::Error::PatchConditionUnmet,
         partition::Error::PartitionKeyMismatch,
-        partition::Error::LogicalPartitionFull { limit_gib: 20 },
+        partition::Error::LogicalPartitionFull { bytes_max: 20 << 30 },
         partition::Error::PatchInvalid("…".into()),
         partition::Error::PatchUnfit { operation: 1, reason: "….".into() },
         partition::Error::FailedDependency,

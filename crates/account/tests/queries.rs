@@ -295,3 +295,33 @@ async fn metadata_is_queried_too() {
     let second = rest.query_resources("dbs", "SELECT VALUE r.id FROM r").await.expect(200);
     assert_eq!((second.rows, second.facts.continuation), (vec![Value::from("e")], None));
 }
+
+#[tokio::test]
+async fn an_ordered_range_query_goes_on_under_a_filter_that_resumes() {
+    let client = filled(1).await;
+    let text = |filter: &str| {
+        format!(
+            "SELECT c._rid, [{{\"item\": c.n}}] AS orderByItems, c.n AS payload\nFROM c\nWHERE ({filter})\nORDER BY c.n"
+        )
+    };
+    let ask = |text: String, continuation: Option<String>| {
+        let client = client.with_options(|options| {
+            options.items_max = Some(4);
+            options.continuation = continuation;
+        });
+        async move { client.items().range(0).query(&text).await }
+    };
+    let first = ask(text("true"), None).await.expect(200);
+    let token = first.facts.continuation.clone();
+    assert!(token.is_some());
+    let payloads = |answer: &support::Answer| -> Vec<i64> {
+        answer.rows.iter().map(|row| row.get("payload").unwrap().as_i64().unwrap()).collect()
+    };
+    assert_eq!(payloads(&first), [0, 1, 2, 3]);
+    let second = ask(text("c.n >= 3"), token.clone()).await.expect(200);
+    assert_eq!(payloads(&second), [4, 5, 6, 7]);
+    // The rest of the text still counts.
+    let other = text("true").replace("ORDER BY c.n", "ORDER BY c.id");
+    ask(other, token.clone()).await.expect(400);
+    ask("SELECT * FROM c WHERE true ORDER BY c.n".to_owned(), token).await.expect(400);
+}

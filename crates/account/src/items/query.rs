@@ -241,7 +241,9 @@ fn scope_text(target: &Target, query: &QueryText) -> Vec<u8> {
     let mut text = target.scope.text.clone();
     // A merged query is at one position in all ranges, another one in each range at its own.
     text.push(u8::from(target.merge.is_some()));
-    text.extend_from_slice(query.text.as_bytes());
+    for part in without_resume_filter(&query.text) {
+        text.extend_from_slice(part.as_bytes());
+    }
     for (name, value) in &query.parameters {
         text.push(0);
         text.extend_from_slice(name.as_bytes());
@@ -254,6 +256,19 @@ pub(super) fn account_error(error: query::Error) -> Error {
     match error {
         query::Error::Continuation => Error::ContinuationInvalid,
         other => Error::Query(other),
+    }
+}
+
+/// A query text as our plan wrote it for a range, less its filter: clients put one that resumes into its place and go on
+/// with the token of the text before. A position in an order means the same under both.
+fn without_resume_filter(text: &str) -> [&str; 2] {
+    let filter = text
+        .contains("] AS orderByItems")
+        .then(|| text.find("\nWHERE ").zip(text.rfind("\nORDER BY ")))
+        .flatten();
+    match filter {
+        Some((from, to)) if from < to => [&text[..from], &text[to..]],
+        _ => [text, ""],
     }
 }
 

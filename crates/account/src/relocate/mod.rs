@@ -92,6 +92,14 @@ impl Account {
         start(&self.inner, Plan::split(&container, range, at, RelocationReason::Heat)?)
     }
 
+    /// The middle of a range in the hash space, where the service splits; `None` if it is too narrow.
+    pub fn midpoint(&self, container: &Link, range: RangeId) -> Result<Option<Epk>> {
+        let container = self.container(container)?;
+        let gone = || Error::RangeGone { range, container: container.rid_text.clone() };
+        let range = container.ranges.by_id(range).ok_or_else(gone)?;
+        Ok(container.properties.definition.split_point(&range.entry.epks))
+    }
+
     /// Starts to merge two neighbours, if throughput and storage allow it.
     pub fn start_merge(&self, container: &Link, ranges: [RangeId; 2]) -> Result<u64> {
         let container = self.container(container)?;
