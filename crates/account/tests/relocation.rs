@@ -420,3 +420,22 @@ async fn a_logical_partition_is_limited_and_warns_before() {
     }
     assert_eq!(client.account.metrics().ranges.iter().map(|range| range.n_crowded).sum::<u64>(), 0);
 }
+
+#[tokio::test]
+async fn an_incremental_read_of_the_ranges_tells_only_what_came_since() {
+    let client = Client::with_container(2).await;
+    fill(&client, 60).await;
+    let first = client.ranges(C, None, true).await.expect(200);
+    assert_eq!(first.ids(), ["0", "1"]);
+    let etag = first.facts.etag.unwrap();
+    split(&client, 0).await;
+    let second = client.ranges(C, Some(etag.as_str()), true).await.expect(200);
+    assert_eq!(second.ids(), ["2", "3"]);
+    let later = second.facts.etag.unwrap();
+    client.ranges(C, Some(later.as_str()), true).await.expect(304);
+    merge(&client, 3, 1).await;
+    // Who slept through both hears what is there now, less what was there before.
+    assert_eq!(client.ranges(C, Some(etag.as_str()), true).await.expect(200).ids(), ["2", "4"]);
+    assert_eq!(client.ranges(C, Some(later.as_str()), true).await.expect(200).ids(), ["4"]);
+    assert_eq!(client.ranges(C, None, true).await.expect(200).ids(), ["2", "4"]);
+}
