@@ -3,11 +3,19 @@
 import asyncio
 import time
 
+import pytest
+
 from support import BY_PK, unique
 
 THROUGHPUT = 400
 WRITES = 2_000
 WRITERS = 16
+
+
+@pytest.fixture(scope="session", params=["async"])
+def flavour(request):
+    """Only the asynchronous client has sixteen requests on their way whatever the machine's number of cores."""
+    return request.param
 
 
 async def test_a_burst_completes_at_the_provisioned_rate(database):
