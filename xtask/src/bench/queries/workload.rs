@@ -81,7 +81,7 @@ pub(super) const ALL: &[Workload] = &[
     Workload {
         name: "full scan filter",
         sql: "SELECT VALUE COUNT(1) FROM c WHERE c.address.zip * 2 = @x * 2",
-        postgres: "SELECT count(*)::text FROM items WHERE (doc->'address'->>'zip')::float8 * 2 = $1 * 2",
+        postgres: "SELECT count(*)::text FROM items WHERE (doc->'address'->>'zip')::float8 * 2 = $1::float8 * 2",
         n_values: |_| 1_000,
         merge: Merge::Sum,
         is_flat: false,
