@@ -14,6 +14,7 @@ use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Failed, Outcome};
+use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
 
@@ -30,6 +31,9 @@ pub struct AccountOptions {
     pub enforcement: Enforcement,
     /// Slow ranges save idle throughput and spend it later.
     pub has_burst: bool,
+    pub relocation: RelocationOptions,
+    /// Whether partitions keep the indexes of their containers. Without them every query scans, and answers the same.
+    pub keeps_indexes: bool,
 }
 
 impl Default for AccountOptions {
@@ -38,8 +42,10 @@ impl Default for AccountOptions {
             min_partitions: 1,
             default_consistency: Consistency::Session,
             version_retention: None,
+            relocation: RelocationOptions::default(),
             enforcement: Enforcement::Off,
             has_burst: false,
+            keeps_indexes: true,
         }
     }
 }
@@ -47,7 +53,7 @@ impl Default for AccountOptions {
 /// One account over one store.
 #[derive(Debug)]
 pub struct Account {
-    inner: Inner,
+    pub(crate) inner: Inner,
 }
 
 /// What the operations of the account share.
@@ -56,6 +62,7 @@ pub(crate) struct Inner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scripts: Scripts,
     pub(crate) shared_buckets: Arc<SharedBuckets>,
+    pub(crate) relocations: Arc<Relocations>,
     metrics: Arc<Metrics>,
 }
 
@@ -66,6 +73,7 @@ impl Inner {
             catalog: Arc::clone(&self.catalog),
             scripts: self.scripts.clone(),
             shared_buckets: Arc::clone(&self.shared_buckets),
+            relocations: Arc::clone(&self.relocations),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -94,9 +102,11 @@ impl Account {
         env: Env,
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
+        let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
-        Ok(Arc::new(Account { inner: Inner { catalog, scripts, shared_buckets, metrics } }))
+        let inner = Inner { catalog, scripts, shared_buckets, relocations, metrics };
+        Ok(Arc::new(Account { inner }))
     }
 
     /// Answers one call.
@@ -154,17 +164,14 @@ impl Account {
         self.inner.options().default_consistency
     }
 
-    /// Drops every database. Tokens and continuations of before are void.
-    pub async fn reset(&self) -> Result<()> {
-        let reset = self.inner.catalog.change(|draft| {
-            let databases: Vec<_> = draft.tables.children_of_kind(ResourceKind::Database);
-            for database in databases {
-                draft.delete(&database);
-            }
-            draft.new_secret();
-            Ok(())
-        });
-        reset.await
+    /// The account's clock, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.inner.env().now_ms()
+    }
+
+    /// Moves the account's clock forward, for tests of expiry. It does not move back; a restart begins with the real time.
+    pub fn advance_clock(&self, by: Duration) {
+        self.inner.env().advance(by);
     }
 
     pub fn metrics(&self) -> AccountMetrics {
@@ -182,6 +189,7 @@ impl Account {
                     range: range.id(),
                     n_items: statistics.n_items,
                     bytes: statistics.bytes,
+                    n_crowded: u64::try_from(statistics.n_crowded).unwrap_or(u64::MAX),
                     lsn: statistics.lsn.0,
                     charge: heat.total,
                     n_throttled: heat.n_throttled,
@@ -200,6 +208,15 @@ impl Account {
         }
     }
 
+    /// Names of all databases and containers, in order.
+    pub fn container_names(&self) -> Vec<(String, String)> {
+        let tables = self.inner.catalog.tables();
+        let mut names: Vec<_> =
+            tables.containers().map(|container| container.names().into()).collect();
+        names.sort();
+        names
+    }
+
     /// What each range of a container used lately.
     pub fn heat(&self, container: &Link) -> Result<ContainerHeat> {
         let tables = self.inner.catalog.tables();
@@ -208,7 +225,7 @@ impl Account {
         Ok(ContainerHeat::of(&tables, container))
     }
 
-    /// Runs TTL expiry, version trimming and the reclaim of deleted containers until `shutdown` resolves.
+    /// Runs TTL expiry, version trimming, due splits and the reclaim of deleted containers until `shutdown` resolves.
     pub async fn run_jobs(self: Arc<Self>, shutdown: impl Future<Output = ()> + Send) {
         jobs::run(&self.inner, shutdown).await;
     }
@@ -216,6 +233,20 @@ impl Account {
     /// Runs every background job once to its end; for tests and for an orderly stop.
     pub async fn run_jobs_once(&self) -> Result<()> {
         jobs::run_once(&self.inner).await
+    }
+
+    /// Reads every partition whole and compares all that it keeps with its items; the first fault is the error.
+    /// For tests and for an operator in doubt: it takes as long as reading everything.
+    pub fn check_partitions(&self) -> Result<()> {
+        let containers: Vec<_> = self.inner.catalog.tables().containers().cloned().collect();
+        for partition in containers.iter().flat_map(|container| container.partitions()) {
+            let report = partition.check_consistency()?;
+            if let Some(problem) = report.problems.first() {
+                let range = partition.range();
+                return Err(Error::PartitionInconsistent { range, problem: problem.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Orderly stop: everything acknowledged is on disk when this returns.

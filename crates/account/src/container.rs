@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use model::{ETag, Env, Object, RangeId, Value};
-use partition::{LOGICAL_BYTES_MAX, Settings};
+use partition::{Partition, Settings};
+use query::index::IndexPolicy;
 use store::Store;
 
 use crate::account::AccountOptions;
@@ -15,7 +16,7 @@ use crate::catalog::record::Record;
 use crate::catalog::tables::Tables;
 use crate::error::{Error, Result};
 use crate::meter;
-use crate::range_map::{Range, RangeEntry, RangeMap};
+use crate::range_map::{OpenPartition, Range, RangeEntry, RangeMap};
 
 #[derive(Debug)]
 pub(crate) struct Container {
@@ -29,33 +30,20 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Opens a container whose record, with its database in front, is `chain`.
+    /// Opens a container whose record, with its database in front, is `chain`. Partitions that are `open` already are
+    /// taken as they are and get its settings.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         env: &Env,
         options: &AccountOptions,
         chain: &[Arc<Record>],
+        open: impl IntoIterator<Item = OpenPartition>,
     ) -> Result<Container> {
         let record = last(chain)?;
         let properties = Properties::of(&record.body)?;
         let settings = Arc::new(settings(options, chain, record, &properties));
-        let ranges = RangeMap::open(store, env, &record.state, &settings)?;
+        let ranges = RangeMap::open(store, env, &record.state, &settings, open)?;
         Ok(Container::new(chain, record, properties, ranges))
-    }
-
-    /// The same container after a replace: other settings over the same partitions.
-    pub(crate) fn with_record(
-        &self,
-        options: &AccountOptions,
-        chain: &[Arc<Record>],
-    ) -> Result<Container> {
-        let record = last(chain)?;
-        let properties = Properties::of(&record.body)?;
-        let settings = Arc::new(settings(options, chain, record, &properties));
-        for range in self.ranges.iter() {
-            range.partition.set_settings(Arc::clone(&settings));
-        }
-        Ok(Container::new(chain, record, properties, self.ranges.clone()))
     }
 
     fn new(
@@ -74,7 +62,7 @@ impl Container {
     }
 
     pub(crate) fn record(&self) -> &Record {
-        // Invariant: `open` and `with_record` refuse an empty chain.
+        // Invariant: `open` refuses an empty chain.
         #[expect(clippy::expect_used, reason = "checked when the container was opened")]
         self.chain.last().expect("a container's chain ends with its record")
     }
@@ -100,8 +88,8 @@ impl Container {
         self.ranges.iter().map(|range| self.normalised(tables, range)).fold(0.0, f64::max)
     }
 
-    pub(crate) fn incarnations(&self) -> impl Iterator<Item = u64> {
-        self.ranges.iter().map(|range| range.entry.incarnation)
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = &Partition> {
+        self.ranges.iter().map(|range| &range.partition)
     }
 
     /// Range ids that session tokens of `range` may name: its ancestors.
@@ -127,9 +115,13 @@ fn settings(
         unique_keys: properties.unique_keys.clone(),
         default_ttl: properties.default_ttl,
         version_retention: properties.version_retention.or(options.version_retention),
-        logical_bytes_max: LOGICAL_BYTES_MAX,
+        logical_bytes_max: options.relocation.logical_partition_bytes,
         is_indexed: properties.is_indexed,
-        index_policy: properties.index_policy.clone(),
+        index_policy: if options.keeps_indexes {
+            properties.index_policy.clone()
+        } else {
+            IndexPolicy::none()
+        },
     }
 }
 

@@ -4,6 +4,7 @@
 use model::{Failure, RangeId, Status};
 
 use crate::policy_error::PolicyError;
+use crate::relocate::RelocationError;
 use crate::throughput::ThroughputError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -54,6 +55,13 @@ pub enum Error {
     #[error(transparent)]
     Throughput(#[from] ThroughputError),
 
+    #[error(transparent)]
+    Relocation(#[from] RelocationError),
+    /// Wire: 400/3205.
+    #[error(
+        "The offer replace operation is in progress: a change of throughput is still being carried out"
+    )]
+    OfferReplacePending,
     #[error("PartitionKeyRange with id '{range}' in collection '{container}' doesn't exist.")]
     RangeGone { range: RangeId, container: String },
     #[error(
@@ -160,6 +168,8 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error("the catalog is corrupt: {0}")]
     CatalogCorrupt(String),
+    #[error("partition key range {range} is inconsistent: {problem}")]
+    PartitionInconsistent { range: RangeId, problem: String },
     #[error("the catalog changed underneath: retry")]
     CatalogChanged,
     #[error("a task ended before it answered")]
@@ -167,6 +177,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The range of a write is being replaced: its successor takes the write any moment now.
+    pub(crate) fn is_relocating(&self) -> bool {
+        matches!(self, Self::Partition(partition::Error::Relocating))
+    }
+
     /// Wire: the `additionalErrorInfo` field of the error body (the query plan, with 400/1004).
     pub fn additional_info(&self) -> Option<&str> {
         match self {
@@ -217,6 +232,8 @@ impl Failure for Error {
             | Self::TokenLifetime { .. }
             | Self::Session(_)
             | Self::Throughput(_) => Status::BAD_REQUEST,
+            Self::OfferReplacePending => Status { code: 400, sub: 3205 },
+            Self::Relocation(error) => error.status(),
             Self::Policy(error) => error.status(),
             Self::PartitionKey(error) => error.status(),
             Self::Item(error) => error.status(),
@@ -224,7 +241,9 @@ impl Failure for Error {
             Self::Query(error) => error.status(),
             Self::Store(error) => error.status(),
             Self::CatalogChanged => Status::RETRY_WITH,
-            Self::CatalogCorrupt(_) | Self::TaskLost => Status::INTERNAL,
+            Self::PartitionInconsistent { .. } | Self::CatalogCorrupt(_) | Self::TaskLost => {
+                Status::INTERNAL
+            }
         }
     }
 
@@ -242,7 +261,7 @@ impl Failure for Error {
             Self::Partition(error) => error.is_our_fault(),
             Self::Query(error) => error.is_our_fault(),
             Self::Store(error) => error.is_our_fault(),
-            Self::CatalogCorrupt(_) | Self::TaskLost => true,
+            Self::PartitionInconsistent { .. } | Self::CatalogCorrupt(_) | Self::TaskLost => true,
             _ => false,
         }
     }

@@ -29,6 +29,8 @@ pub mod outcome;
 mod policy_error;
 mod range_map;
 mod ranges;
+mod relocate;
+mod reset;
 mod resources;
 mod scripts;
 mod seal;
@@ -44,4 +46,8 @@ pub use metrics::{AccountMetrics, OperationCount, RangeMetrics};
 pub use operation::*;
 pub use outcome::*;
 pub use policy_error::PolicyError;
+pub use relocate::{
+    RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
+    RelocationReason, RelocationStatus, RelocationStep,
+};
 pub use throughput::ThroughputError;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: sorted by `min`, the ranges tile `["", "FF")` without gap or overlap.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use model::{Env, Epk, EpkRange, Object, RangeId, Value};
@@ -69,6 +70,25 @@ impl Range {
     }
 }
 
+/// A partition that is open already, and what is measured of it.
+#[derive(Debug)]
+pub(crate) struct OpenPartition {
+    partition: Partition,
+    meter: Arc<RangeMeter>,
+}
+
+impl OpenPartition {
+    /// One that begins to work.
+    pub(crate) fn new(partition: &Partition, env: &Env) -> OpenPartition {
+        let meter = Arc::new(RangeMeter::new(env.clone()));
+        OpenPartition { partition: partition.clone(), meter }
+    }
+
+    pub(crate) fn of(range: &Range) -> OpenPartition {
+        OpenPartition { partition: range.partition.clone(), meter: Arc::clone(&range.meter) }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct RangeMap {
     ranges: Vec<Range>,
@@ -77,13 +97,16 @@ pub(crate) struct RangeMap {
 }
 
 impl RangeMap {
-    /// Opens the partitions that a container's state names.
+    /// Makes the map that a container's state describes, of partitions that are `open` already where there are such.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         env: &Env,
         state: &Object,
         settings: &Arc<Settings>,
+        open: impl IntoIterator<Item = OpenPartition>,
     ) -> Result<RangeMap> {
+        let mut open: HashMap<u64, OpenPartition> =
+            open.into_iter().map(|open| (open.partition.incarnation(), open)).collect();
         let corrupt = |what: &str| Error::CatalogCorrupt(format!("ranges: {what}"));
         let entries = state.get("ranges").and_then(Value::as_array);
         let entries = entries.ok_or_else(|| corrupt("missing"))?.iter().map(RangeEntry::from_value);
@@ -93,14 +116,18 @@ impl RangeMap {
         if !tiles(&entries) {
             return Err(corrupt("they do not tile the hash space"));
         }
-        let open = |entry: RangeEntry| {
+        let range = |entry: RangeEntry| {
+            if let Some(OpenPartition { partition, meter }) = open.remove(&entry.incarnation) {
+                partition.set_settings(Arc::clone(settings));
+                return Ok(Range { entry, partition, meter });
+            }
             let (store, settings) = (Arc::clone(store), Arc::clone(settings));
             let epks = entry.epks.clone();
             let partition =
                 Partition::open(store, entry.incarnation, entry.id, epks, settings, env.clone())?;
             Ok(Range { entry, partition, meter: Arc::new(RangeMeter::new(env.clone())) })
         };
-        let ranges = entries.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+        let ranges = entries.into_iter().map(range).collect::<Result<Vec<_>>>()?;
         let etag = state.get("rangesEtag").and_then(Value::as_str);
         let etag = etag.ok_or_else(|| corrupt("no etag"))?.to_owned();
         Ok(RangeMap { ranges, etag })

@@ -108,7 +108,7 @@ mod tests {
         };
         let ranges = model::Value::Array(entries);
         let state = crate::body::object([("ranges", ranges), ("rangesEtag", "x".into())]);
-        RangeMap::open(&store, &Env::fixed(1, 0), &state, &Arc::new(settings)).unwrap()
+        RangeMap::open(&store, &Env::fixed(1, 0), &state, &Arc::new(settings), []).unwrap()
     }
 
     /// Walks to the end and returns what was read with which position.

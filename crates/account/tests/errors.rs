@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use account::{Error, PolicyError, ThroughputError};
+use account::{Error, PolicyError, RelocationError, ThroughputError};
 use expect_test::expect_file;
 use model::{Failure, RangeId};
 
@@ -48,6 +48,8 @@ fn account_errors() -> Vec<Error> {
         Error::TokenExpired { expired_seconds: 1, now_seconds: 2 },
         Error::TokenLifetime { seconds: 1, min: 10, max: 86_400 },
         Error::SharedDatabaseFull(25),
+        Error::OfferReplacePending,
+        Error::PartitionInconsistent { range: RangeId(0), problem: text() },
         Error::CatalogCorrupt(text()),
         Error::CatalogChanged,
         Error::TaskLost,
@@ -60,6 +62,7 @@ fn is_wrapper(error: &Error) -> bool {
         Error::Id(_)
         | Error::Policy(_)
         | Error::Throughput(_)
+        | Error::Relocation(_)
         | Error::Session(_)
         | Error::PartitionKey(_)
         | Error::Item(_)
@@ -103,6 +106,8 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::TokenExpired { .. }
         | Error::TokenLifetime { .. }
         | Error::SharedDatabaseFull(_)
+        | Error::OfferReplacePending
+        | Error::PartitionInconsistent { .. }
         | Error::CatalogCorrupt(_)
         | Error::CatalogChanged
         | Error::TaskLost => false,
@@ -155,7 +160,7 @@ fn partition_errors() -> Vec<Error> {
         partition::Error::EtagMismatch,
         partition::Error::PatchConditionUnmet,
         partition::Error::PartitionKeyMismatch,
-        partition::Error::LogicalPartitionFull { limit_gib: 20 },
+        partition::Error::LogicalPartitionFull { bytes_max: 20 << 30 },
         partition::Error::PatchInvalid("…".into()),
         partition::Error::PatchUnfit { operation: 1, reason: "….".into() },
         partition::Error::FailedDependency,
@@ -163,6 +168,28 @@ fn partition_errors() -> Vec<Error> {
         partition::Error::Forgotten,
         partition::Error::Fenced,
         partition::Error::Raced,
+        partition::Error::Relocating,
+    ];
+    errors.into_iter().map(Error::from).collect()
+}
+
+fn relocation_errors() -> Vec<Error> {
+    let (a, b) = (RangeId(1), RangeId(2));
+    let errors = [
+        RelocationError::Busy(a),
+        RelocationError::OneLogicalPartition(a),
+        RelocationError::TooNarrow(a),
+        RelocationError::PointOutside(model::EpkRange::full()),
+        RelocationError::NotAdjacent(a, b),
+        RelocationError::TooMuchThroughput { ranges: 1, throughput: 20_000, per_range: 10_000 },
+        RelocationError::TooManyBytes { bytes: 2, bytes_max: 1 },
+        RelocationError::UnknownStore("…".into()),
+        RelocationError::IdsExhausted,
+        RelocationError::TooManyRanges(1000),
+        RelocationError::Unknown(1),
+        RelocationError::Cancelled,
+        RelocationError::LayoutChanged,
+        RelocationError::HeatIsOff,
     ];
     errors.into_iter().map(Error::from).collect()
 }
@@ -212,6 +239,7 @@ fn every_error_is_listed_with_its_status() {
     rows("Account", &account, &mut out);
     rows("Containers and throughput", &container_errors(), &mut out);
     rows("Items", &partition_errors(), &mut out);
+    rows("Splits, merges and moves", &relocation_errors(), &mut out);
     rows("Scripts", &script_errors(), &mut out);
     expect_file!["../../../docs/errors.md"].assert_eq(&out);
 }

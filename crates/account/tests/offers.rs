@@ -146,6 +146,8 @@ async fn offers_are_replaced_within_their_limits() {
             .contains("Requested throughput 500 is less than required minimum throughput 600")
     );
     client.replace(&link, &manual(650)).await.expect(400);
+    client.replace(&link, &manual(600)).await.expect_sub(400, 3205);
+    client.account.run_jobs_once().await.unwrap();
     client.replace(&link, &manual(600)).await.expect(200);
     client.replace(&link, &change(&offer.text("resource"), "dbs/other/")).await.expect(400);
     client.replace(&link, "{}").await.expect(400);

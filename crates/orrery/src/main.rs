@@ -13,6 +13,7 @@ mod log;
 mod maintenance;
 mod serve;
 mod settings;
+mod size;
 
 use std::process::ExitCode;
 

@@ -46,6 +46,25 @@ pub trait ItemSource {
     fn index(&self) -> Option<&dyn ItemIndex> {
         None
     }
+
+    /// Returns the sources that this one merges, if it does.
+    fn parts(&self) -> Option<Parts<'_>> {
+        None
+    }
+}
+
+/// The sources that a source merges.
+pub struct Parts<'s> {
+    /// Each item is in one of them.
+    pub sources: Vec<&'s (dyn ItemSource + Sync)>,
+    /// How many may be read at once.
+    pub degree: usize,
+}
+
+impl std::fmt::Debug for Parts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} parts, {} at once", self.sources.len(), self.degree)
+    }
 }
 
 /// Entries of an index in order.

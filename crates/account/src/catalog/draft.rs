@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{ChildKind, ETag, Env, Object, Rid};
-use partition::Partition;
+use model::{ChildKind, ETag, Env, Lsn, Object, Rid};
+use partition::{Partition, Watch};
 use store::Batch;
 
 use super::head::Head;
@@ -30,8 +30,36 @@ pub(super) struct Plan {
     pub(super) head: Head,
     pub(super) puts: Vec<Arc<Record>>,
     pub(super) deletes: Vec<u64>,
-    pub(super) garbage: Vec<u64>,
+    pub(super) garbage: Vec<Garbage>,
+    /// Incarnations that are garbage unless a later change says otherwise; known to the store only.
+    reserved: Vec<u64>,
+    /// Reserved incarnations that are in use from now on.
+    taken: Vec<u64>,
+    /// Partitions that the change puts to work, open already.
+    pub(super) open: Vec<Partition>,
     batch: Batch,
+}
+
+/// A partition whose bytes are to be removed when nobody has it open any more.
+#[derive(Debug, Clone)]
+pub(crate) struct Garbage {
+    pub(crate) incarnation: u64,
+    watch: Option<Watch>,
+}
+
+impl Garbage {
+    /// A partition that nobody opened since the start.
+    pub(crate) fn closed(incarnation: u64) -> Garbage {
+        Garbage { incarnation, watch: None }
+    }
+
+    pub(crate) fn of(partition: &Partition) -> Garbage {
+        Garbage { incarnation: partition.incarnation(), watch: Some(partition.watch()) }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::is_open)
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -42,6 +70,9 @@ impl<'a> Draft<'a> {
             puts: Vec::new(),
             deletes: Vec::new(),
             garbage: Vec::new(),
+            reserved: Vec::new(),
+            taken: Vec::new(),
+            open: Vec::new(),
             batch: Batch::new(),
         };
         Draft { tables, env, options, plan }
@@ -59,10 +90,46 @@ impl<'a> Draft<'a> {
 
     /// Reserves an incarnation and writes the head of its partition in the same commit.
     pub(crate) fn new_partition(&mut self, rid_prefix: u16) -> u64 {
+        self.new_partition_at(rid_prefix, Lsn(1))
+    }
+
+    /// The same, with a first LSN above those that clients have seen in its place.
+    pub(crate) fn new_partition_at(&mut self, rid_prefix: u16, lsn: Lsn) -> u64 {
         let incarnation = self.plan.head.next_incarnation;
         self.plan.head.next_incarnation += 1;
-        Partition::initialise(&mut self.plan.batch, incarnation, rid_prefix, model::Lsn(1));
+        Partition::initialise(&mut self.plan.batch, incarnation, rid_prefix, lsn);
         incarnation
+    }
+
+    /// Has the bytes of a partition removed when nobody has it open any more.
+    pub(crate) fn drop_partition(&mut self, partition: &Partition) {
+        self.plan.garbage.push(Garbage::of(partition));
+    }
+
+    /// Reserves an incarnation for a partition that is to be filled before it is used. Until
+    /// [`Draft::take_partition`] it counts as garbage: after a crash its bytes go.
+    pub(crate) fn reserve_partition(&mut self, rid_prefix: u16) -> u64 {
+        let incarnation = self.new_partition(rid_prefix);
+        self.plan.reserved.push(incarnation);
+        incarnation
+    }
+
+    /// Puts a filled partition to work.
+    pub(crate) fn take_partition(&mut self, partition: Partition) {
+        self.plan.taken.push(partition.incarnation());
+        self.plan.open.push(partition);
+    }
+
+    /// Makes a partition garbage in the store. Whoever calls this sees to the reclaim in this process.
+    pub(crate) fn discard_partition(&mut self, incarnation: u64) {
+        self.plan.reserved.push(incarnation);
+    }
+
+    /// Makes the change depend on the conditions of `batch`.
+    pub(crate) fn expect(&mut self, batch: &Batch) {
+        for condition in batch.conditions() {
+            self.plan.batch.expect(condition.key.clone(), condition.value.clone());
+        }
     }
 
     /// Makes a new secret: every token and continuation of the account dies.
@@ -106,6 +173,11 @@ impl<'a> Draft<'a> {
         self.put(record)
     }
 
+    /// Puts a resource whose state changed in a way that its users do not see: etag and time stay.
+    pub(crate) fn update_state(&mut self, old: &Record, state: Object) -> Arc<Record> {
+        self.put(Record { state, ..old.clone() })
+    }
+
     fn put(&mut self, record: Record) -> Arc<Record> {
         let record = Arc::new(record);
         self.plan.puts.push(Arc::clone(&record));
@@ -121,9 +193,7 @@ impl<'a> Draft<'a> {
                 self.plan.deletes.push(offer.number);
             }
             if let Some(container) = self.tables.container(number) {
-                for incarnation in container.incarnations() {
-                    self.plan.garbage.push(incarnation);
-                }
+                self.plan.garbage.extend(container.partitions().map(Garbage::of));
             }
             self.plan.deletes.push(number);
         }
@@ -179,8 +249,12 @@ impl Plan {
         for record in &self.puts {
             batch.put(keys::record(record.number), record.encode());
         }
-        for incarnation in &self.garbage {
+        let garbage = self.garbage.iter().map(|garbage| &garbage.incarnation);
+        for incarnation in garbage.chain(&self.reserved) {
             batch.put(keys::garbage(*incarnation), Bytes::new());
+        }
+        for incarnation in &self.taken {
+            batch.delete(keys::garbage(*incarnation));
         }
         Some((batch, self))
     }

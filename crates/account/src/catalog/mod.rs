@@ -24,10 +24,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::Env;
 use parking_lot::{RwLock, RwLockReadGuard};
+use partition::Partition;
 use store::{Batch, Direction, Store};
 
-pub(crate) use draft::Draft;
 use draft::Plan;
+pub(crate) use draft::{Draft, Garbage};
 use head::Head;
 use record::Record;
 use tables::Tables;
@@ -36,6 +37,7 @@ use crate::account::AccountOptions;
 use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::operation::ResourceKind;
+use crate::range_map::OpenPartition;
 use crate::seal::Sealer;
 
 #[derive(Debug)]
@@ -46,8 +48,10 @@ pub(crate) struct Catalog {
     tables: RwLock<Tables>,
     /// One change at a time; held over the commit.
     writer: tokio::sync::Mutex<()>,
-    /// Incarnations whose bytes are still to be removed.
-    garbage: parking_lot::Mutex<Vec<u64>>,
+    /// Partitions whose bytes are still to be removed.
+    garbage: parking_lot::Mutex<Vec<Garbage>>,
+    /// Held by whoever removes them.
+    pub(crate) reclaiming: tokio::sync::Mutex<()>,
 }
 
 impl Catalog {
@@ -68,16 +72,18 @@ impl Catalog {
         }
         for record in tables.children_of_kind(ResourceKind::Container) {
             let chain = tables.chain(&record);
-            let container = Container::open(&store, &env, &options, &chain)?;
+            let container = Container::open(&store, &env, &options, &chain, [])?;
             tables.insert_container(record.number, Arc::new(container));
         }
         let garbage = snapshot
             .scan(keys::garbages(), Direction::Forward)
             .map(|entry| {
                 let (key, _) = entry?;
-                keys::number(&key).ok_or_else(|| Error::CatalogCorrupt("garbage key".into()))
+                let number = keys::number(&key);
+                let number = number.ok_or_else(|| Error::CatalogCorrupt("garbage key".into()))?;
+                Ok(Garbage::closed(number))
             })
-            .collect::<Result<Vec<u64>>>()?;
+            .collect::<Result<Vec<Garbage>>>()?;
         Ok(Catalog {
             store,
             env,
@@ -85,6 +91,7 @@ impl Catalog {
             tables: RwLock::new(tables),
             writer: tokio::sync::Mutex::new(()),
             garbage: parking_lot::Mutex::new(garbage),
+            reclaiming: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -124,7 +131,7 @@ impl Catalog {
         })?;
         let mut opened = Vec::new();
         for record in plan.puts.iter().filter(|record| record.kind == ResourceKind::Container) {
-            opened.push((record.number, Arc::new(self.container_of(record)?)));
+            opened.push((record.number, Arc::new(self.container_of(record, &plan.open)?)));
         }
         let mut tables = self.tables.write();
         tables.head = plan.head;
@@ -142,22 +149,26 @@ impl Catalog {
         Ok(())
     }
 
-    /// The runtime of a new or replaced container.
-    fn container_of(&self, record: &Arc<Record>) -> Result<Container> {
+    /// The runtime of a new or replaced container, over the partitions that it had and those of `open`.
+    fn container_of(&self, record: &Arc<Record>, open: &[Partition]) -> Result<Container> {
         let (old, mut chain) = {
             let tables = self.tables.read();
             let owner = tables.get(record.owner).ok_or(Error::OwnerNotFound)?;
             (tables.container(record.number).cloned(), tables.chain(owner))
         };
         chain.push(Arc::clone(record));
-        match old {
-            Some(old) => old.with_record(&self.options, &chain),
-            None => Container::open(&self.store, &self.env, &self.options, &chain),
-        }
+        let old = old.iter().flat_map(|container| container.ranges.iter()).map(OpenPartition::of);
+        let open = open.iter().map(|partition| OpenPartition::new(partition, &self.env));
+        Container::open(&self.store, &self.env, &self.options, &chain, old.chain(open))
     }
 
-    pub(crate) fn garbage(&self) -> Vec<u64> {
+    pub(crate) fn garbage(&self) -> Vec<Garbage> {
         self.garbage.lock().clone()
+    }
+
+    /// Has a partition reclaimed that the store knows as garbage already.
+    pub(crate) fn add_garbage(&self, garbage: Garbage) {
+        self.garbage.lock().push(garbage);
     }
 
     /// Forgets a reclaimed incarnation.
@@ -165,7 +176,7 @@ impl Catalog {
         let mut batch = Batch::new();
         batch.delete(keys::garbage(incarnation));
         self.store.commit(batch).await?;
-        self.garbage.lock().retain(|other| *other != incarnation);
+        self.garbage.lock().retain(|other| other.incarnation != incarnation);
         Ok(())
     }
 }

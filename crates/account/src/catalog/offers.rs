@@ -11,6 +11,7 @@ use super::{Draft, containers};
 use crate::body;
 use crate::error::{Error, Result};
 use crate::operation::{OfferMigration, ResourceKind};
+use crate::relocate;
 use crate::throughput::{Throughput, ThroughputError, Usage, check_manual, migrated_to_autoscale};
 
 /// What an offer record holds.
@@ -179,6 +180,9 @@ pub(crate) fn replace(
         Some(migration) => migrate(&offer, wanted, migration)?,
         None => rescale(&offer, wanted, usage)?,
     };
+    if relocate::auto::is_pending(draft.tables, &draft.options.relocation, record) {
+        return Err(Error::OfferReplacePending);
+    }
     let state = offer.with(throughput).to_state();
     Ok(draft.update(record, |record| record.state = state))
 }

@@ -8,10 +8,11 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use model::{Charge, ItemBody, PartitionKey};
-use partition::{ItemCall, Logical};
+use partition::{ItemCall, ItemOutcome, Logical};
 
 use super::ItemRequest;
 use super::batch::{answer, check_size, dependent, failure, is_minimal, success};
+use super::patience::Patience;
 use crate::error::{Error, Result};
 use crate::operation::{BatchAction, BatchCall};
 use crate::outcome::{BatchResult, Facts, Failed, Outcome};
@@ -64,15 +65,32 @@ impl ItemRequest<'_> {
         let minimal = is_minimal(&call);
         match self.place_call(call) {
             Ok(placed) => Box::pin(async move {
-                let result = match placed.range.partition.apply(&placed.at, placed.call).await {
-                    Ok(applied) => success(applied.outcome, minimal),
-                    Err(error) => failure(&error, error.charge()),
+                let (range, at) = (placed.range, placed.at.clone());
+                let result = match self.apply_placed(placed).await {
+                    Ok(outcome) => success(outcome, minimal),
+                    Err(error) => failure(&error, super::charge_of(&error)),
                 };
-                self.record(placed.range, Some(&placed.at), result.charge);
+                self.record(range, Some(&at), result.charge);
                 result
             }),
             Err(error) => Box::pin(std::future::ready(failure(&error, Charge::ZERO))),
         }
+    }
+
+    /// Applies one operation. While its range is being replaced it waits for the new one, for a while.
+    async fn apply_placed(&self, placed: Placed<'_>) -> Result<ItemOutcome> {
+        let Placed { range, at, call } = placed;
+        let mut patience = Patience::new(self.inner);
+        let mut answer = range.partition.apply(&at, call.clone()).await;
+        while matches!(answer, Err(partition::Error::Relocating)) && patience.wait().await {
+            let container = self.current()?;
+            let range = container.ranges.route(&at.epk);
+            if let Some(named) = self.range.filter(|named| *named != range.id()) {
+                return Err(self.range_gone(named));
+            }
+            answer = range.partition.apply(&at, call.clone()).await;
+        }
+        Ok(answer?.outcome)
     }
 
     fn place_call(&self, call: BatchCall) -> Result<Placed<'_>> {

@@ -7,10 +7,12 @@ mod batch;
 mod bulk;
 mod changes;
 mod feed;
+mod patience;
 mod point;
 mod purge;
 mod query;
 mod query_facts;
+mod query_merge;
 mod scope;
 mod scripts;
 mod udfs;
@@ -19,6 +21,8 @@ use std::sync::{Arc, OnceLock};
 
 use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
 use partition::Logical;
+
+use patience::Patience;
 
 use crate::access::{self, Allowed, Right, Want};
 use crate::account::{Inner, Request};
@@ -67,7 +71,7 @@ pub(crate) async fn execute(
         let budget = Budget::of(&tables, &runtime, inner.options(), &inner.shared_buckets);
         (found, runtime, allowed, budget)
     };
-    let request = ItemRequest {
+    let mut request = ItemRequest {
         inner,
         options: request.options,
         container,
@@ -81,7 +85,11 @@ pub(crate) async fn execute(
     };
     request.check(&found, &action).map_err(|error| request.fail(error))?;
     let is_bulk = matches!(action, ItemAction::Batch { is_atomic: false, .. });
-    let answer = request.run(action).await;
+    let answer = if right(&action) == Right::Read {
+        request.run(action).await
+    } else {
+        request.write(action).await
+    };
     let facts = match &answer {
         Ok(outcome) => &outcome.facts,
         Err(failed) => &*failed.facts,
@@ -135,6 +143,30 @@ impl ItemRequest<'_> {
             return Err(Error::NotSupported("a trigger on this operation"));
         }
         Ok(())
+    }
+
+    /// Carries out a write. While its range is being replaced it waits for the new one, for a while.
+    async fn write(&mut self, action: ItemAction) -> Result<Outcome, Failed> {
+        let mut patience = Patience::new(self.inner);
+        loop {
+            match self.run(action.clone()).await {
+                Err(failed) if failed.error.is_relocating() => {
+                    if !patience.wait().await {
+                        return Err(failed);
+                    }
+                    self.container = self.current().map_err(|error| self.fail(error))?;
+                    self.routed = OnceLock::new();
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// The container as it is now.
+    fn current(&self) -> Result<Arc<Container>> {
+        let tables = self.inner.catalog.tables();
+        let number = self.container.record().number;
+        tables.container(number).cloned().ok_or(Error::OwnerNotFound)
     }
 
     async fn run(&self, action: ItemAction) -> Result<Outcome, Failed> {

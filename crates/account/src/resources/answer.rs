@@ -14,6 +14,7 @@ use crate::catalog::{offers, permissions};
 use crate::container_usage;
 use crate::operation::ResourceKind;
 use crate::outcome::{Body, Facts, Outcome};
+use crate::relocate;
 use crate::seal::Sealer;
 
 /// Wire: metadata charges are flat.
@@ -44,7 +45,9 @@ pub(super) fn answer(
     match record.kind {
         ResourceKind::Offer => {
             facts.min_throughput = offers::min_throughput(&tables, record);
-            facts.offer_replace_pending = Some(false);
+            let options = &inner.options().relocation;
+            let is_pending = relocate::auto::is_pending(&tables, options, record);
+            facts.offer_replace_pending = Some(is_pending);
         }
         ResourceKind::Container => {
             if let Some(container) = tables.container(record.number) {

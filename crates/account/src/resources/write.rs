@@ -84,6 +84,9 @@ pub(crate) async fn replace(
         put_replaced(draft, &old, id, completed, &options)
     };
     let record = inner.catalog.change(draft).await?;
+    if record.kind == ResourceKind::Offer {
+        inner.relocations.due.notify_one();
+    }
     Ok(answer(inner, request, &record, Status::OK, WRITE_CHARGE, seconds))
 }
 

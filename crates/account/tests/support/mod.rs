@@ -1,6 +1,8 @@
 //! A client of the account for tests: builds calls from links and JSON text.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod faulty;
+
 use std::sync::Arc;
 
 use account::{

@@ -12,6 +12,7 @@ pub(crate) mod aggregate;
 mod collect;
 mod follow;
 mod page;
+mod parallel;
 mod rank;
 mod sort;
 mod stream;

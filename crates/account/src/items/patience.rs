@@ -1,0 +1,38 @@
+//! How long a write waits while its range is being replaced.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::account::Inner;
+
+/// Limit: a cut-over takes milliseconds. A write that waits longer is refused with 410/1007, and its client refreshes
+/// its ranges and tries again.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Waits for fences to be lifted. Made before the write is tried, so that no lift is missed.
+#[derive(Debug)]
+pub(super) struct Patience {
+    lifts: watch::Receiver<u64>,
+    left: Duration,
+}
+
+/// Waiting is checked this often: a fence may stand on another range than the one that was lifted.
+const SLICE: Duration = Duration::from_millis(100);
+
+impl Patience {
+    pub(super) fn new(inner: &Inner) -> Patience {
+        Patience { lifts: inner.relocations.lifts(), left: WAIT_MAX }
+    }
+
+    /// Waits until it is worth trying again; false when the time is over.
+    pub(super) async fn wait(&mut self) -> bool {
+        while !self.left.is_zero() {
+            self.left = self.left.saturating_sub(SLICE);
+            if tokio::time::timeout(SLICE, self.lifts.changed()).await.is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+}
