@@ -9,6 +9,7 @@ mod growth;
 mod load;
 mod raw_store;
 mod reads;
+mod resolvers;
 mod rows;
 mod scripts;
 mod setup;
@@ -50,6 +51,7 @@ enum Part {
     Creates,
     Growth,
     Scripts,
+    Resolvers,
 }
 
 /// What every part needs.
@@ -99,6 +101,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Scripts) {
         runtime.block_on(scripts::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Resolvers) {
+        resolvers::measure(&bench, &mut table)?;
     }
     println!("\n{table}");
     Ok(())
