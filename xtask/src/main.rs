@@ -42,7 +42,7 @@ enum Command {
     Cases,
     /// Kill the server under load, restart it, and compare what it kept with what it acknowledged
     Crash(crash::CrashArguments),
-    /// Measure start, memory, reads, creates, growth and disk, each against a baseline
+    /// Measure start, memory, reads, creates, growth, disk, scripts and queries, each against a baseline
     Bench(bench::BenchArguments),
     /// Check layers, file lengths, headers, leftover markers and document lengths
     Tidy,
