@@ -46,7 +46,7 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { items_max: 512, bytes_max: 512 << 10 }
+        Pace { items_max: 256, bytes_max: 128 << 10 }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{Error, Result, Settings};
 
 // Limit: batches on their way to the store. Nobody waits for them one by one: the last commit of the relocation is
 // behind them all.
-const IN_FLIGHT_MAX: usize = 4;
+const IN_FLIGHT_MAX: usize = 1;
 
 /// An item as a source has it now: `None` when it is gone.
 pub(super) type State = (u64, Option<ItemRecord>);
