@@ -3,6 +3,8 @@
 //! `cargo xtask conformance rust` starts the server and sets `ORRERY_ENDPOINT`, `ORRERY_KEY`,
 //! `ORRERY_READ_ONLY_KEY` and `ORRERY_MIN_PARTITIONS`.
 
+pub mod mortal;
+pub mod partitioned;
 pub mod wire;
 
 use std::sync::LazyLock;

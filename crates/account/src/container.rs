@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{ETag, Env, Object, RangeId, Value};
 use partition::{Partition, Settings};
+use query::index::IndexPolicy;
 use store::Store;
 
 use crate::account::AccountOptions;
@@ -78,7 +79,7 @@ impl Container {
         match meter::provisioned(tables, self) {
             None => 0.0,
             Some((units, Some(_))) => range.meter.peak() / units,
-            Some((units, None)) => range.meter.peak() / (units * self.ranges.throughput_fraction()),
+            Some((units, None)) => range.meter.peak() / (units * range.share),
         }
     }
 
@@ -116,7 +117,11 @@ fn settings(
         version_retention: properties.version_retention.or(options.version_retention),
         logical_bytes_max: options.relocation.logical_partition_bytes,
         is_indexed: properties.is_indexed,
-        index_policy: properties.index_policy.clone(),
+        index_policy: if options.keeps_indexes {
+            properties.index_policy.clone()
+        } else {
+            IndexPolicy::none()
+        },
     }
 }
 

@@ -30,10 +30,12 @@ mod policy_error;
 mod range_map;
 mod ranges;
 mod relocate;
+mod reset;
 mod resources;
 mod scripts;
 mod seal;
 mod session;
+mod shares;
 mod throughput;
 mod walk;
 

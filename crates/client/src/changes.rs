@@ -13,7 +13,7 @@ pub struct ChangePage {
     pub items: Vec<Value>,
     /// Where to go on, now or later.
     pub continuation: String,
-    /// Whether every range has said that there is nothing more for now.
+    /// Whether every range has been read to its end of now since the last page that said so.
     pub is_caught_up: bool,
 }
 

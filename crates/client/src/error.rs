@@ -151,6 +151,9 @@ pub enum Error {
     /// A template has scripts, which the SDK cannot register; `SdkDatabase::with_rest` can.
     #[error("the template has scripts, which the SDK alone cannot register")]
     ScriptsUnsupported,
+    /// Nobody says how full a container is, so a spillover resolver cannot work; `SdkDatabase::with_rest` can ask.
+    #[error("the container host cannot tell how full a container is")]
+    FillUnknown,
     /// The service answered with a failure.
     #[error("service answered {status}/{sub_status}: {message}")]
     Service {

@@ -176,7 +176,7 @@ fn the_application_may_write_to_the_source_at_any_call() {
             let mut n_asked = 0;
             let mut follow = || {
                 n_asked += 1;
-                n_asked < 4
+                n_asked < 12
             };
             // Writers have to stop before the job verifies: what is written later may be found or not.
             let mut report = |phase, _| {

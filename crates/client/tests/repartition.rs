@@ -298,3 +298,81 @@ fn range_maps_can_be_changed_and_homeless_items_are_refused() {
     assert!(matches!(refused, Err(Error::Repartition(Refusal::ContainerMissing(_)))));
     assert_eq!(seen(&fake), expected(), "nothing was changed");
 }
+
+/// A query that is under way while items are copied: each item comes once, whatever container is read first.
+#[test]
+fn a_query_shows_each_item_once_while_items_are_copied() {
+    for by in [1, -1] {
+        for n_pages in [0, 2, 5] {
+            for n_calls in 0.. {
+                let fake = filled(3);
+                let manager = repartitioner(&fake);
+                run(manager.begin(&run(manager.resized(by)).unwrap())).unwrap();
+                // The transition is published, and nothing is copied yet.
+                let mut is_copying = false;
+                for n_first in 0.. {
+                    fake.kill_after(n_first);
+                    let killed = run(manager.run(&mut |it, _| is_copying = it == Phase::Copying));
+                    assert!(killed.is_err());
+                    if is_copying {
+                        break;
+                    }
+                }
+                fake.revive();
+                let database = application(&fake);
+                let statement = Statement::new("SELECT * FROM c");
+                let mut query =
+                    run(database.query(statement, &ReadScope::All)).unwrap().rows_max(3);
+                let mut rows = Vec::new();
+                for _ in 0..n_pages {
+                    rows.extend(
+                        run(query.next_page()).unwrap().map(|it| it.rows).unwrap_or_default(),
+                    );
+                }
+                // Sources are deleted after the time of grace, which a query must not outlive.
+                let mut is_deleting = false;
+                fake.kill_after(n_calls);
+                let _ = run(manager.run(&mut |it, _| is_deleting |= it == Phase::Deleting));
+                fake.revive();
+                if is_deleting {
+                    assert!(n_calls > 5, "{n_calls}");
+                    break;
+                }
+                rows.extend(run(query.collect()).unwrap());
+                let mut ids: Vec<&str> = rows.iter().map(|it| it["id"].as_str().unwrap()).collect();
+                ids.sort_unstable();
+                let mut wanted: Vec<String> = expected().into_keys().collect();
+                wanted.sort_unstable();
+                assert_eq!(ids, wanted, "{by}: {n_calls} calls after {n_pages} pages");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_current_scheme_is_read_as_it_was_while_items_are_copied() {
+    let fake = filled(3);
+    let manager = repartitioner(&fake);
+    let (current, _) = run(load_state(&*fake.document("state"))).unwrap().unwrap();
+    let next = run(manager.resized(-1)).unwrap();
+    run(manager.begin(&next)).unwrap();
+    for n_calls in 0.. {
+        fake.kill_after(n_calls);
+        let mut is_deleting = false;
+        let _ = run(manager.run(&mut |it, _| is_deleting |= it == Phase::Deleting));
+        fake.revive();
+        if is_deleting {
+            break;
+        }
+        let registry = Registry::new();
+        let resolver = orrery_client::TransitionPartitionResolver::new(
+            current.build(&registry).unwrap(),
+            next.build(&registry).unwrap(),
+            orrery_client::ReadMode::ReadCurrent,
+        );
+        let database = PartitionedDatabase::new(fake.clone(), Scheme::new(Arc::new(resolver)));
+        let statement = Statement::new("SELECT * FROM c");
+        let rows = run(async { database.query(statement, &ReadScope::All).await?.collect().await });
+        assert_eq!(rows.unwrap().len(), N_ITEMS, "after {n_calls} calls");
+    }
+}

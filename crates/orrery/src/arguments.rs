@@ -8,6 +8,10 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::distribution::DistributionArguments;
+use crate::rekey::RekeyArguments;
+use crate::repartition::RepartitionCommand;
+
 /// The folder used when `--data` is not given.
 pub(crate) const DATA_DEFAULT: &str = "orrery-data";
 
@@ -49,6 +53,13 @@ pub(crate) enum Command {
     Cert(CertArguments),
     /// Print the account's keys: primary, secondary and the two read-only ones
     Keys(KeyArguments),
+    /// Copy a container into one with another partition key, while it is written to
+    Rekey(RekeyArguments),
+    /// Add or remove containers of a partitioned database, while it is used
+    #[command(subcommand)]
+    Repartition(RepartitionCommand),
+    /// Show how evenly hash rings and synthetic keys spread
+    Distribution(DistributionArguments),
 }
 
 #[expect(
@@ -107,7 +118,7 @@ pub(crate) struct ServeArguments {
         env = "ORRERY_MIN_PARTITIONS",
         default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=100),
-        help_heading = "Data"
+        help_heading = "Partitions"
     )]
     pub(crate) min_partitions: u32,
 
@@ -125,6 +136,47 @@ pub(crate) struct ServeArguments {
     /// Let physical partitions below 3000 RU/s save idle throughput (five minutes of it) and spend it later
     #[arg(long, env = "ORRERY_BURST", value_parser = FalseyValueParser::new(), help_heading = "Throughput")]
     pub(crate) burst: bool,
+
+    /// Item bytes above which a physical partition is split: a number, or one with KB, MB or GB; at least 100KB
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ORRERY_PARTITION_BYTES",
+        default_value = "50GB",
+        value_parser = crate::size::parse,
+        help_heading = "Partitions"
+    )]
+    pub(crate) partition_bytes: u64,
+
+    /// Item bytes above which a logical partition takes no more
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ORRERY_LOGICAL_PARTITION_BYTES",
+        default_value = "20GB",
+        value_parser = crate::size::parse,
+        help_heading = "Partitions"
+    )]
+    pub(crate) logical_partition_bytes: u64,
+
+    /// Split physical partitions that stay at their throughput for a minute
+    #[arg(
+        long,
+        env = "ORRERY_SPLIT_ON_HEAT",
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Partitions"
+    )]
+    pub(crate) split_on_heat: bool,
+
+    /// What all splits, merges and moves together may copy per second; as fast as they can without it
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ORRERY_COPY_BYTES_PER_SECOND",
+        value_parser = crate::size::parse,
+        help_heading = "Partitions"
+    )]
+    pub(crate) copy_bytes_per_second: Option<u64>,
 
     #[command(flatten)]
     pub(crate) keys: KeyArguments,

@@ -94,6 +94,8 @@ fn account_options(settings: &Settings) -> AccountOptions {
         version_retention: None,
         enforcement: settings.enforcement,
         has_burst: settings.has_burst,
+        relocation: settings.relocation.clone(),
+        ..AccountOptions::default()
     }
 }
 

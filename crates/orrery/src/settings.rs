@@ -1,10 +1,11 @@
 //! What `serve` was asked to do, resolved: keys decoded, host looked up, combinations checked.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use account::Enforcement;
+use account::{Enforcement, RelocationOptions};
 use anyhow::{Context as _, Result, bail, ensure};
 use store::Durability;
 
@@ -32,6 +33,7 @@ pub(crate) struct Settings {
     pub(crate) min_partitions: u32,
     pub(crate) enforcement: Enforcement,
     pub(crate) has_burst: bool,
+    pub(crate) relocation: RelocationOptions,
     pub(crate) public_endpoint: Option<String>,
     pub(crate) accepts_identity_tokens: bool,
     pub(crate) gzip: bool,
@@ -74,6 +76,7 @@ impl Settings {
                 EnforcementArgument::On => Enforcement::On,
             },
             has_burst: arguments.burst,
+            relocation: relocation(arguments),
             public_endpoint: arguments.public_endpoint.as_deref().map(endpoint).transpose()?,
             accepts_identity_tokens: arguments.accept_identity_tokens,
             gzip: arguments.gzip,
@@ -89,6 +92,16 @@ impl Settings {
         let others: &[&str] = if is_any { &["orrery", "host.docker.internal"] } else { &[] };
         let own = if is_any { None } else { Some(bare) };
         own.into_iter().chain(public).chain(others.iter().map(|&it| it.to_owned())).collect()
+    }
+}
+
+fn relocation(arguments: &ServeArguments) -> RelocationOptions {
+    RelocationOptions {
+        partition_bytes: arguments.partition_bytes,
+        logical_partition_bytes: arguments.logical_partition_bytes,
+        splits_on_heat: arguments.split_on_heat,
+        copy_bytes_per_second: arguments.copy_bytes_per_second.and_then(NonZeroU64::new),
+        ..RelocationOptions::default()
     }
 }
 

@@ -104,6 +104,10 @@ impl<'c> Run<'c> {
         Run { context, deadline, n_steps: Cell::new(0), built_bytes: Cell::new(0) }
     }
 
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.deadline
+    }
+
     /// Starts the budgets again, for the next item.
     pub(crate) fn next_item(&self) {
         self.n_steps.set(0);

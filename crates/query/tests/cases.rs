@@ -229,6 +229,27 @@ fn outcome(
             assert_eq!(rows, other, "{}: with an index, pages of {items_max}", case.query);
         }
     }
+    // Ranges that the server merges are one source: rows, pages and order are the same.
+    let whole = &source;
+    for degree in [1, 3] {
+        let plain = (0..4).map(|range| nth_range(whole, range, 4)).collect();
+        let plain = query::MergedSource::new(plain, degree);
+        let policy =
+            container.policy.as_ref().map_or_else(IndexPolicy::all, IndexPolicy::from_policy);
+        let with_index =
+            |range| IndexedSource::new(&nth_range(whole, range, 4).items, policy.clone());
+        let with_index = query::MergedSource::new((0..4).map(with_index).collect(), degree);
+        for items_max in [2, 100] {
+            for merged in [&plain as &dyn query::ItemSource, &with_index] {
+                let other = run_all(&statement, merged, items_max).map_err(Outcome::Failed)?;
+                // Groups of parts that are read at once come in the order of the parts.
+                let is_grouped = case.query.to_uppercase().contains("GROUP BY");
+                let problem =
+                    compare(&rows.iter().map(bare).collect::<Vec<_>>(), &other, !is_grouped);
+                assert!(problem.is_ok(), "{}: merged, {degree} at once: {problem:?}", case.query);
+            }
+        }
+    }
     Ok(rows)
 }
 

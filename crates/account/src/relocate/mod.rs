@@ -6,6 +6,7 @@
 
 pub(crate) mod auto;
 mod error;
+mod heat;
 mod layout;
 mod options;
 mod plan;
@@ -93,6 +94,14 @@ impl Account {
         }
         let container = self.container(container)?;
         start(&self.inner, Plan::split(&container, range, at, RelocationReason::Heat)?)
+    }
+
+    /// The middle of a range in the hash space, where the service splits; `None` if it is too narrow.
+    pub fn midpoint(&self, container: &Link, range: RangeId) -> Result<Option<Epk>> {
+        let container = self.container(container)?;
+        let gone = || Error::RangeGone { range, container: container.rid_text.clone() };
+        let range = container.ranges.by_id(range).ok_or_else(gone)?;
+        Ok(container.properties.definition.split_point(&range.entry.epks))
     }
 
     /// Starts to merge two neighbours, if throughput and storage allow it.

@@ -217,11 +217,12 @@ impl PartitionedDatabase {
     /// Containers are read one after the other unless [`QueryRun::parallelism`] says otherwise. Rows of
     /// different containers are not merged: `ORDER BY` and aggregates hold within one container. During a
     /// transition an item that is in two containers is shown once, provided that the rows carry its id and
-    /// what its key is made of.
+    /// what its key is made of, and that the query is not resumed from a continuation.
     pub async fn query(&self, statement: Statement, scope: &ReadScope) -> Result<QueryRun> {
         self.prepare().await?;
-        let links = self.scheme.resolver.containers_for_read(scope)?;
-        Ok(QueryRun::new(self.clone(), statement, scope, links))
+        let database = self.pinned();
+        let links = database.scheme.resolver.containers_for_read(scope)?;
+        Ok(QueryRun::new(database, statement, scope, links))
     }
 
     /// Goes on with a query where a continuation says.
@@ -232,15 +233,24 @@ impl PartitionedDatabase {
         continuation: &Continuation,
     ) -> Result<QueryRun> {
         self.prepare().await?;
-        QueryRun::resume(self.clone(), statement, scope, continuation)
+        QueryRun::resume(self.pinned(), statement, scope, continuation)
     }
 
-    /// Returns whether an item is in a container.
-    async fn holds(&self, link: &ContainerLink, row: &Value) -> Result<bool> {
+    /// The same database with the resolver of this moment.
+    fn pinned(&self) -> PartitionedDatabase {
+        let mut database = self.clone();
+        if let Some(resolver) = self.scheme.resolver.pinned() {
+            database.scheme.resolver = resolver;
+        }
+        database
+    }
+
+    /// Looks for the item of a row in a container; `None` also if the row does not say which item it is.
+    async fn find(&self, link: &ContainerLink, row: &Value) -> Result<Option<Stored>> {
         let (Ok((_, partition)), Ok(id)) = (self.scheme.keys_of(row), id_of(row)) else {
-            return Ok(false);
+            return Ok(None);
         };
-        Ok(self.items.read(link, &partition, id).await?.is_some())
+        self.items.read(link, &partition, id).await
     }
 }
 

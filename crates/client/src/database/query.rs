@@ -1,13 +1,15 @@
 //! A query over several containers as one sequence of pages, with one continuation.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::PartitionedDatabase;
+use crate::items::{id_of, without_system_properties};
 use crate::join::join_all;
 use crate::{
-    BoxFuture, ContainerLink, Error, ItemPage, Key, PageRequest, ReadScope, Result, RowRule,
-    Statement,
+    BoxFuture, ContainerLink, Error, Key, PageRequest, ReadScope, Result, RowRule, Statement,
 };
 
 /// Where a query goes on. Its text is opaque and may be kept or sent elsewhere.
@@ -60,6 +62,20 @@ pub struct QueryRun {
     left: Vec<Left>,
     parallelism: usize,
     rows_max: Option<u32>,
+    // Items that move and have been shown: they may turn up at their new place.
+    shown: HashSet<u128>,
+}
+
+// Limit: 16 bytes and some more for each item that moves; beyond this an item may be shown twice during a move.
+const SHOWN_MAX: usize = 4_000_000;
+
+/// A row, and what tells its item from others if it may turn up again.
+type Row = (Option<u128>, Value);
+
+/// The rows of one container.
+struct Fetched {
+    rows: Vec<Row>,
+    continuation: Option<String>,
 }
 
 impl QueryRun {
@@ -84,7 +100,15 @@ impl QueryRun {
             (ReadScope::Key(key), None) if *key != Key::Null => Some(key.clone()),
             _ => None,
         };
-        QueryRun { database, statement, partition, left, parallelism: 1, rows_max: None }
+        QueryRun {
+            database,
+            statement,
+            partition,
+            left,
+            parallelism: 1,
+            rows_max: None,
+            shown: HashSet::new(),
+        }
     }
 
     pub(super) fn resume(
@@ -129,15 +153,17 @@ impl QueryRun {
             return Ok(None);
         }
         let n_now = self.parallelism.min(self.left.len());
-        let now: Vec<BoxFuture<'_, Result<ItemPage>>> = self.left[..n_now]
+        let now: Vec<BoxFuture<'_, Result<Fetched>>> = self.left[..n_now]
             .iter()
-            .map(|it| Box::pin(self.fetch(it)) as BoxFuture<'_, Result<ItemPage>>)
+            .map(|it| Box::pin(self.fetch(it, n_now)) as BoxFuture<'_, Result<Fetched>>)
             .collect();
         let pages = join_all(now).await.into_iter().collect::<Result<Vec<_>>>()?;
         let mut rows = Vec::new();
         let mut left = Vec::new();
         for (page, place) in pages.into_iter().zip(&self.left) {
-            rows.extend(page.rows);
+            // Only now, when all pages are here: after an error none of their rows has been shown.
+            let new = page.rows.into_iter().filter(|(item, _)| is_new(&mut self.shown, *item));
+            rows.extend(new.map(|(_, row)| row));
             if page.continuation.is_some() {
                 left.push(Left { container: place.container.clone(), at: page.continuation });
             }
@@ -165,7 +191,7 @@ impl QueryRun {
         Ok(Some(Continuation(text)))
     }
 
-    async fn fetch(&self, place: &Left) -> Result<ItemPage> {
+    async fn fetch(&self, place: &Left, n_now: usize) -> Result<Fetched> {
         let request = PageRequest {
             container: &place.container,
             statement: &self.statement,
@@ -176,23 +202,53 @@ impl QueryRun {
         let page = self.database.items.page(request).await?;
         let mut rows = Vec::with_capacity(page.rows.len());
         for row in page.rows {
-            if self.is_shown(&place.container, &row).await? {
-                rows.push(row);
-            }
+            rows.extend(self.judge(&place.container, row, n_now).await?);
         }
-        Ok(ItemPage { rows, continuation: page.continuation })
+        Ok(Fetched { rows, continuation: page.continuation })
     }
 
     /// Leaves out what a move has left behind or put in place too early.
-    async fn is_shown(&self, container: &ContainerLink, row: &Value) -> Result<bool> {
+    async fn judge(&self, from: &ContainerLink, row: Value, n_now: usize) -> Result<Option<Row>> {
         let resolver = &self.database.scheme.resolver;
         // A row without a key is not an item: there is nothing to compare it with.
-        let Ok(key) = resolver.key_of(row) else { return Ok(true) };
-        match resolver.row_rule(container, &key) {
-            Ok(RowRule::Keep) | Err(Error::NoContainer { .. }) => Ok(true),
-            Ok(RowRule::Drop) => Ok(false),
-            Ok(RowRule::KeepUnlessIn(owner)) => Ok(!self.database.holds(&owner, row).await?),
-            Err(error) => Err(error),
+        let Ok(key) = resolver.key_of(&row) else { return Ok(Some((None, row))) };
+        let identity = id_of(&row).ok().map(|id| {
+            let text = format!("{key}{id}");
+            xxhash_rust::xxh3::xxh3_128(text.as_bytes())
+        });
+        let owner = match resolver.row_rule(from, &key) {
+            Ok(RowRule::Keep) | Err(Error::NoContainer { .. }) => return Ok(Some((None, row))),
+            Ok(RowRule::Drop) => return Ok(None),
+            Ok(RowRule::KeepOnce) => return Ok(Some((identity, row))),
+            Ok(RowRule::KeepUnlessIn(owner)) => owner,
+            Err(error) => return Err(error),
+        };
+        let Some(copy) = self.database.find(&owner, &row).await? else {
+            return Ok(Some((identity, row)));
+        };
+        // Its new container is read later, and shows it then.
+        if self.is_ahead(&owner, n_now) {
+            return Ok(None);
         }
+        // The new container has been read already. A copy that says the same may have been made since, and a
+        // different one is a later version, which was the one to show.
+        let source = self.database.find(from, &row).await?;
+        let is_same = source.is_some_and(|it| {
+            without_system_properties(&it.item) == without_system_properties(&copy.item)
+        });
+        Ok(is_same.then_some((identity, row)))
+    }
+
+    /// Returns whether a container is read after the round of now, from its beginning.
+    fn is_ahead(&self, container: &ContainerLink, n_now: usize) -> bool {
+        self.left.iter().skip(n_now).any(|it| it.container == *container && it.at.is_none())
+    }
+}
+
+fn is_new(shown: &mut HashSet<u128>, item: Option<u128>) -> bool {
+    match item {
+        Some(item) if shown.len() < SHOWN_MAX => shown.insert(item),
+        Some(item) => !shown.contains(&item),
+        None => true,
     }
 }

@@ -1,9 +1,14 @@
 //! The run of a copy: one small step after the other, each saved.
 
+use std::collections::HashMap;
+
+use serde_json::Value;
+
 use super::job::{Job, Phase, Progress};
 use super::spec::Keyed;
 use super::{Refusal, Rekey};
 use crate::host::ensure;
+use crate::items::id_of;
 use crate::join::join_all;
 use crate::{
     BoxFuture, ContainerLink, ContainerTemplate, ItemPage, PageRequest, Result, Retry, Statement,
@@ -11,6 +16,9 @@ use crate::{
 
 // Limit: each pass repairs what changed during the one before; writers that outrun this many never let it settle.
 const PASSES_MAX: u32 = 8;
+
+// Limit: pages of changes that are copied after following has ended; writers that outrun them are not waited for.
+const DRAINED_MAX: u32 = 1000;
 
 /// Which way a pass compares.
 #[derive(Clone, Copy)]
@@ -22,17 +30,21 @@ enum Pass {
 impl Rekey {
     /// Copies, follows as long as `follow` says so, verifies. Continues a run that was interrupted.
     ///
-    /// `follow` is asked whenever all changes have been copied; `|| false` goes straight on to verifying.
+    /// `follow` is asked after each page of changes; `|| false` goes on to verifying as soon as all are copied. A
+    /// run that was interrupted while verifying follows first: much may have changed since.
     pub async fn run(
         &self,
         follow: &mut (dyn FnMut() -> bool + Send),
         report: &mut (dyn FnMut(Phase, Progress) + Send),
     ) -> Result<Progress> {
         let (mut job, mut version) = match Job::load(&*self.jobs).await? {
-            Some((job, version)) => {
+            Some((mut job, version)) => {
                 job.check(&self.spec)?;
                 if job.phase == Phase::Done {
                     return Err(Refusal::Finished.into());
+                }
+                if matches!(job.phase, Phase::VerifyingSource | Phase::VerifyingTarget) {
+                    job.enter(Phase::Following);
                 }
                 (job, Some(version))
             }
@@ -43,6 +55,7 @@ impl Rekey {
         };
         let source_paths = job.source_paths.clone();
         let keyed = self.spec.keyed(&source_paths)?;
+        let mut n_drained = 0;
         loop {
             report(job.phase, job.progress);
             match job.phase {
@@ -58,9 +71,14 @@ impl Rekey {
                 }
                 Phase::Following => {
                     let is_idle = self.copy_changes(&mut job, &keyed).await?;
-                    if is_idle && follow() {
-                        self.host.pause(self.options.poll).await;
-                    } else if is_idle {
+                    n_drained += 1;
+                    if follow() {
+                        n_drained = 0;
+                        if is_idle {
+                            self.host.pause(self.options.poll).await;
+                        }
+                    } else if is_idle || n_drained >= DRAINED_MAX {
+                        n_drained = 0;
                         job.n_changed = 0;
                         job.progress.n_verified = 0;
                         job.enter(Phase::VerifyingSource);
@@ -73,6 +91,10 @@ impl Rekey {
                 }
                 Phase::VerifyingTarget => {
                     if self.verify(&mut job, &keyed, Pass::Target).await? {
+                        // A change that came during the pass asks for another one.
+                        let n_before = job.progress.n_copied;
+                        self.copy_changes(&mut job, &keyed).await?;
+                        job.n_changed += job.progress.n_copied - n_before;
                         end_pass(&mut job);
                     }
                 }
@@ -108,9 +130,9 @@ impl Rekey {
     /// Copies one page of changes. Returns whether there are no more for now.
     async fn copy_changes(&self, job: &mut Job, keyed: &Keyed<'_>) -> Result<bool> {
         let page = self.changes.changes(&keyed.spec.source, job.position.as_deref()).await?;
-        // One page has each item once, so its copies can be written in any order.
+        let latest = latest(keyed, &page.items)?;
         let n_now = self.options.parallelism.max(1);
-        for items in page.items.chunks(n_now) {
+        for items in latest.chunks(n_now) {
             let work = items
                 .iter()
                 .map(|item| Box::pin(self.write_copy(keyed, item)) as BoxFuture<'_, Result<bool>>);
@@ -171,6 +193,15 @@ impl Rekey {
         };
         self.items.page(request).await
     }
+}
+
+/// The last version of each item, so that copies can be written in any order.
+fn latest<'a>(keyed: &Keyed<'_>, items: &'a [Value]) -> Result<Vec<&'a Value>> {
+    let mut latest = HashMap::new();
+    for item in items {
+        latest.insert((keyed.source_partition(item)?, id_of(item)?), item);
+    }
+    Ok(latest.into_values().collect())
 }
 
 fn count(job: &mut Job, pass: Pass, is_changed: bool) {

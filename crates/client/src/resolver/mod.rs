@@ -14,6 +14,7 @@ mod spillover;
 mod transition;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -79,6 +80,8 @@ pub enum RowRule {
     Keep,
     /// Leaves it out: it is the remainder of a move.
     Drop,
+    /// Shows it unless the query has shown the item before: it may have been found where it comes from.
+    KeepOnce,
     /// Shows it unless the item is already in this container.
     KeepUnlessIn(ContainerLink),
 }
@@ -107,6 +110,12 @@ pub trait PartitionResolver: Debug + Send + Sync {
     fn row_rule(&self, container: &ContainerLink, key: &Key) -> Result<RowRule> {
         let _ = (container, key);
         Ok(RowRule::Keep)
+    }
+
+    /// Returns the resolver of this moment, if this one changes by itself: a query keeps to one from its beginning
+    /// to its end.
+    fn pinned(&self) -> Option<Arc<dyn PartitionResolver>> {
+        None
     }
 
     /// Returns work to be done before the next answer: a check for room, a look at shared state.

@@ -106,6 +106,11 @@ impl PartitionResolver for SharedPartitionResolver {
         self.current().row_rule(container, key)
     }
 
+    fn pinned(&self) -> Option<Arc<dyn PartitionResolver>> {
+        let current = self.current();
+        current.pinned().or(Some(current))
+    }
+
     fn prepare(&self) -> Option<BoxFuture<'_, Result<()>>> {
         let is_due =
             self.env.monotonic().saturating_sub(self.live.read().looked_at) >= self.interval;

@@ -21,7 +21,7 @@ pub enum ReadMode {
     ReadCurrent,
     /// Only those of the next scheme: items not yet moved are not seen.
     ReadNext,
-    /// All of both, next first when they hold the same item.
+    /// All of both; the one in next counts when they hold the same item.
     #[default]
     ReadBoth,
     /// None: reads fail with an error that can be retried.
@@ -76,8 +76,12 @@ impl PartitionResolver for TransitionPartitionResolver {
             ReadMode::ReadCurrent => self.current.containers_for_read(scope),
             ReadMode::ReadNext => self.next.containers_for_read(scope),
             ReadMode::ReadBoth => {
+                let next = self.next.containers_for_read(scope)?;
                 let mut links = self.current.containers_for_read(scope)?;
-                for link in &self.next.containers_for_read(scope)? {
+                // What goes is read before what stays, and what comes last: an item that moves while a query runs
+                // is ahead of it then, not behind.
+                links.sort_by_key(|it| next.contains(it));
+                for link in &next {
                     push_unique(&mut links, link);
                 }
                 Ok(links)
@@ -102,18 +106,25 @@ impl PartitionResolver for TransitionPartitionResolver {
     }
 
     fn row_rule(&self, container: &ContainerLink, key: &Key) -> Result<RowRule> {
-        let owner = self.next.placement(key)?;
-        if owner.owner == *container || (!owner.is_moving && owner.others.contains(container)) {
-            return Ok(RowRule::Keep);
-        }
-        Ok(match self.mode {
+        if self.mode == ReadMode::ReadCurrent {
             // The current scheme is shown as it is; what was copied into its containers is not part of it.
-            ReadMode::ReadCurrent => {
-                let read = self.current.containers_for_read(&ReadScope::Key(key.clone()))?;
-                if read.contains(container) { RowRule::Keep } else { RowRule::Drop }
+            let read = self.current.containers_for_read(&ReadScope::Key(key.clone()))?;
+            return Ok(if read.contains(container) { RowRule::Keep } else { RowRule::Drop });
+        }
+        let place = self.placement(key)?;
+        let is_home = place.owner == *container;
+        Ok(match self.mode {
+            ReadMode::ReadBoth if !place.is_moving => RowRule::Keep,
+            ReadMode::ReadBoth if is_home => RowRule::KeepOnce,
+            ReadMode::ReadBoth => RowRule::KeepUnlessIn(place.owner),
+            ReadMode::ReadNext | ReadMode::None | ReadMode::ReadCurrent => {
+                let next = self.next.placement(key)?;
+                if is_home || (!next.is_moving && next.others.contains(container)) {
+                    RowRule::Keep
+                } else {
+                    RowRule::Drop
+                }
             }
-            ReadMode::ReadNext | ReadMode::None => RowRule::Drop,
-            ReadMode::ReadBoth => RowRule::KeepUnlessIn(owner.owner),
         })
     }
 

@@ -17,10 +17,8 @@ const SPLITS_MAX: u32 = 20;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Token {
     ranges: Vec<Position>,
-    /// The range to ask next.
+    /// The range to ask next: each has its turn, so that a busy one does not starve the others.
     next: usize,
-    /// Ranges in a row that had nothing new.
-    n_idle: usize,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,7 +27,15 @@ struct Position {
     /// None: from the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
+    /// Whether the range has been read to its end since all were.
+    #[serde(default)]
+    is_at_end: bool,
 }
+
+/// Changes that are asked for at once. Fewer in an answer, and not for their size, mean the end of the range:
+/// waiting for an answer without any would never end while somebody writes.
+const PAGE_ITEMS: usize = 100;
+const PAGE_BYTES_FULL: usize = 1 << 20;
 
 #[derive(Deserialize)]
 struct Range {
@@ -55,10 +61,11 @@ impl RestDatabase {
                 .iter()
                 .rev()
                 .find(|it| it.range == range.id || range.parents.contains(&it.range));
-            Position { range: range.id.clone(), etag: known.and_then(|it| it.etag.clone()) }
+            let etag = known.and_then(|it| it.etag.clone());
+            Position { range: range.id.clone(), etag, is_at_end: false }
         };
         let ranges = ranges.iter().map(position).collect();
-        *token = Token { ranges, next: 0, n_idle: 0 };
+        *token = Token { ranges, next: 0 };
         Ok(())
     }
 
@@ -67,12 +74,15 @@ impl RestDatabase {
         let request = Request::get(self.items_path(container))
             .header("a-im", "Incremental Feed")
             .header("x-ms-documentdb-partitionkeyrangeid", at.range.as_str())
+            .header("x-ms-max-item-count", PAGE_ITEMS.to_string())
             .header_if("if-none-match", at.etag.clone());
         let answer = self.call(container, request).await?;
         if let Some(etag) = answer.header("etag") {
             at.etag = Some(etag.to_owned());
         }
-        if answer.status == 304 { Ok(Vec::new()) } else { answer.list("Documents") }
+        let items = if answer.status == 304 { Vec::new() } else { answer.list("Documents")? };
+        at.is_at_end |= items.len() < PAGE_ITEMS && answer.body.len() < PAGE_BYTES_FULL;
+        Ok(items)
     }
 
     async fn next_changes(
@@ -88,9 +98,7 @@ impl RestDatabase {
             let at = token.ranges.get_mut(next).ok_or(Error::ContinuationInvalid)?;
             match self.ask(container, at).await {
                 Ok(items) => {
-                    // A range with changes is asked again before the next one: it may have many pages.
-                    (token.next, token.n_idle) =
-                        if items.is_empty() { (next + 1, token.n_idle + 1) } else { (next, 0) };
+                    token.next = next + 1;
                     return Ok(items);
                 }
                 Err(error) if error.is_service(410) => self.refresh(container, token).await?,
@@ -113,9 +121,9 @@ impl ChangeFeed for RestDatabase {
                 None => Token::default(),
             };
             let items = self.next_changes(container, &mut token).await?;
-            let is_caught_up = token.n_idle >= token.ranges.len();
+            let is_caught_up = token.ranges.iter().all(|it| it.is_at_end);
             if is_caught_up {
-                token.n_idle = 0;
+                token.ranges.iter_mut().for_each(|it| it.is_at_end = false);
             }
             let continuation = serde_json::to_string(&token).map_err(invalid)?;
             Ok(ChangePage { items, continuation, is_caught_up })

@@ -130,10 +130,10 @@ impl ContainerHost for RestDatabase {
             let request = Request::get(self.path(name, ""))
                 .header("x-ms-documentdb-populatequotainfo", "True");
             let answer = self.account.call(&request).await?;
-            let size = |it| answer.header(it).and_then(collection_size).unwrap_or(0);
+            let size = |it| answer.header(it).and_then(collection_size).ok_or(Error::FillUnknown);
             Ok(Fill {
-                used_bytes: size("x-ms-resource-usage"),
-                quota_bytes: size("x-ms-resource-quota"),
+                used_bytes: size("x-ms-resource-usage")?,
+                quota_bytes: size("x-ms-resource-quota")?,
             })
         })
     }

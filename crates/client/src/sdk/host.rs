@@ -7,7 +7,7 @@ use azure_data_cosmos::options::CreateContainerOptions;
 use futures::TryStreamExt as _;
 
 use super::{SdkDatabase, found};
-use crate::host::{collection_size, properties};
+use crate::host::properties;
 use crate::state::invalid;
 use crate::{BoxFuture, ContainerHost, ContainerTemplate, Creation, Error, Fill, Result};
 
@@ -55,16 +55,12 @@ impl ContainerHost for SdkDatabase {
         })
     }
 
-    /// From the quota headers; where the service does not send them the fill is unknown, thus 0.
+    /// The service only says it when asked by a header, which the SDK does not send.
     fn fill<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Fill>> {
-        Box::pin(async move {
-            let answer = self.container(&name.into()).await?.read(None).await?;
-            let size = |header: Option<&str>| header.and_then(collection_size).unwrap_or(0);
-            Ok(Fill {
-                used_bytes: size(answer.headers().resource_usage()),
-                quota_bytes: size(answer.headers().resource_quota()),
-            })
-        })
+        match &self.rest {
+            Some(rest) => rest.fill(name),
+            None => Box::pin(async { Err(Error::FillUnknown) }),
+        }
     }
 
     /// Scripts are only seen with the help of [`SdkDatabase::with_rest`].

@@ -16,7 +16,7 @@ use azure_data_cosmos::models::PartitionKeyValue;
 use azure_data_cosmos::{CosmosError, PartitionKey};
 use parking_lot::RwLock;
 
-use crate::rest::{Account, RestDatabase};
+use crate::rest::RestDatabase;
 use crate::{ContainerLink, Error, Key, Result};
 
 /// One database of an account. Clones share their connections.
@@ -39,10 +39,10 @@ impl SdkDatabase {
         SdkDatabase { database: Arc::new(database), containers: Arc::default(), rest: None }
     }
 
-    /// Takes signed requests of our own for what the SDK has no calls for: scripts in templates.
+    /// Takes signed requests to the same database for what the SDK has no calls for: scripts in templates.
     #[must_use]
-    pub fn with_rest(mut self, account: Account) -> SdkDatabase {
-        self.rest = Some(RestDatabase::new(account, self.database.name().to_owned()));
+    pub fn with_rest(mut self, database: RestDatabase) -> SdkDatabase {
+        self.rest = Some(database);
         self
     }
 
