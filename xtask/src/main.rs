@@ -39,7 +39,7 @@ enum Command {
     /// Drive the release binary with the official SDKs: python, javascript, go, rust, java
     Conformance(conformance::ConformanceArguments),
     /// Run the text cases of queries and of the wire
-    Cases,
+    Cases(check::CasesArguments),
     /// Kill the server under load, restart it, and compare what it kept with what it acknowledged
     Crash(crash::CrashArguments),
     /// Measure start, memory, reads, creates, growth and disk, each against a baseline
@@ -73,7 +73,7 @@ fn run(command: Command) -> Result<()> {
         Command::Check => check::run(),
         Command::Test(arguments) => test::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
-        Command::Cases => check::cases(),
+        Command::Cases(arguments) => check::cases(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tidy => tidy::run(),

@@ -25,6 +25,8 @@ use crate::walk::{Cursor, Walk};
 
 /// Limit: time after which a page ends with what it has.
 pub(super) const PAGE_TIME: Duration = Duration::from_secs(4);
+/// Bytes of a continuation around the position that the query engine makes: its scope, its cursor, its seal.
+const AROUND_POSITION: usize = 200;
 const PLAN_CHARGE: Charge = Charge::from_hundredths(100);
 
 /// What else a query response tells.
@@ -110,6 +112,10 @@ impl ItemRequest<'_> {
 
     fn prepare_query(&self, query: &QueryText) -> Result<Statement> {
         let mut options = self.prepare_options(&query.text);
+        // Ours stands sealed inside another one, which has four bytes for three and some around.
+        let kib_max = self.options.continuation_kib_max.and_then(|kib| usize::try_from(kib).ok());
+        options.continuation_bytes_max =
+            kib_max.map(|kib| (kib.saturating_mul(1024) / 4 * 3).saturating_sub(AROUND_POSITION));
         options.resume_filter =
             query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
         Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
