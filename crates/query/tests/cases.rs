@@ -364,7 +364,9 @@ fn bless_if_asked() -> bool {
     };
     let files: Vec<_> = case_file::files().into_iter().filter(|path| is_wanted(path)).collect();
     assert!(!files.is_empty(), "no case file is named {wanted}");
-    files.iter().for_each(|path| bless(path));
+    for path in &files {
+        bless(path);
+    }
     true
 }
 

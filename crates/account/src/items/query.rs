@@ -74,9 +74,10 @@ impl ItemRequest<'_> {
         let text = scope_text(&target, query);
         let tokens = self.continuations(&sealer, Kind::Query, &text);
         let walk = self.resume(&tokens, &target.scope).map_err(|error| self.fail(error))?;
+        let wants_usage = extras.wants_index_metrics != IndexMetrics::No;
         let (page, walk, totals) = match target.merge {
-            Some(degree) => self.merged_rows(&statement, &target, walk, degree)?,
-            None => self.collect_rows(&statement, &target, walk)?,
+            Some(degree) => self.merged_rows(&statement, &target, walk, degree, wants_usage)?,
+            None => self.collect_rows(&statement, &target, walk, wants_usage)?,
         };
         let continuation =
             self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
@@ -188,6 +189,7 @@ impl ItemRequest<'_> {
         statement: &Statement,
         target: &Target,
         mut walk: Walk<Option<String>>,
+        wants_usage: bool,
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let deadline = started.saturating_add(PAGE_TIME);
@@ -201,7 +203,9 @@ impl ItemRequest<'_> {
                 break;
             }
             page.serve(range.id(), range.partition.lsn());
-            totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
+            if wants_usage {
+                totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
+            }
             let room = page.room();
             let request = PageRequest {
                 items_max: room.items_max,
