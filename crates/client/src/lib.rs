@@ -30,6 +30,7 @@
 
 mod changes;
 mod database;
+pub mod distribution;
 mod error;
 mod host;
 mod items;

@@ -8,9 +8,14 @@
 
 mod arguments;
 mod data_folder;
+mod distribution;
 mod keys;
 mod log;
 mod maintenance;
+mod progress;
+mod rekey;
+mod remote;
+mod repartition;
 mod serve;
 mod settings;
 mod size;
@@ -38,5 +43,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(Command::Reset(reset)) => maintenance::reset(&reset),
         Some(Command::Cert(cert)) => maintenance::cert(&cert),
         Some(Command::Keys(keys)) => maintenance::keys(&keys),
+        Some(Command::Rekey(rekey)) => rekey::run(&rekey),
+        Some(Command::Repartition(command)) => repartition::run(&command),
+        Some(Command::Distribution(distribution)) => distribution::run(&distribution),
     }
 }
