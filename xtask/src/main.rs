@@ -40,7 +40,7 @@ enum Command {
     /// Drive the release binary with the official SDKs: python, javascript, go, rust, java
     Conformance(conformance::ConformanceArguments),
     /// Run the text cases of queries and of the wire
-    Cases,
+    Cases(check::CasesArguments),
     /// Kill the server under load, restart it, and compare what it kept with what it acknowledged
     Crash(crash::CrashArguments),
     /// Simulate an account under load, relocations and crashes, one seed after another
@@ -76,7 +76,7 @@ fn run(command: Command) -> Result<()> {
         Command::Check => check::run(),
         Command::Test(arguments) => test::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
-        Command::Cases => check::cases(),
+        Command::Cases(arguments) => check::cases(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
