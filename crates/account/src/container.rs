@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{ETag, Env, Object, RangeId, Value};
 use partition::{Partition, Settings};
+use query::index::IndexPolicy;
 use store::Store;
 
 use crate::account::AccountOptions;
@@ -15,7 +16,7 @@ use crate::catalog::record::Record;
 use crate::catalog::tables::Tables;
 use crate::error::{Error, Result};
 use crate::meter;
-use crate::range_map::{Range, RangeEntry, RangeMap};
+use crate::range_map::{OpenPartition, Range, RangeEntry, RangeMap};
 
 #[derive(Debug)]
 pub(crate) struct Container {
@@ -31,12 +32,12 @@ pub(crate) struct Container {
 impl Container {
     /// Opens a container whose record, with its database in front, is `chain`. Partitions that are `open` already are
     /// taken as they are and get its settings.
-    pub(crate) fn open<'a>(
+    pub(crate) fn open(
         store: &Arc<dyn Store>,
         env: &Env,
         options: &AccountOptions,
         chain: &[Arc<Record>],
-        open: impl IntoIterator<Item = &'a Partition>,
+        open: impl IntoIterator<Item = OpenPartition>,
     ) -> Result<Container> {
         let record = last(chain)?;
         let properties = Properties::of(&record.body)?;
@@ -78,7 +79,7 @@ impl Container {
         match meter::provisioned(tables, self) {
             None => 0.0,
             Some((units, Some(_))) => range.meter.peak() / units,
-            Some((units, None)) => range.meter.peak() / (units * self.ranges.throughput_fraction()),
+            Some((units, None)) => range.meter.peak() / (units * range.share),
         }
     }
 
@@ -116,7 +117,11 @@ fn settings(
         version_retention: properties.version_retention.or(options.version_retention),
         logical_bytes_max: options.relocation.logical_partition_bytes,
         is_indexed: properties.is_indexed,
-        index_policy: properties.index_policy.clone(),
+        index_policy: if options.keeps_indexes {
+            properties.index_policy.clone()
+        } else {
+            IndexPolicy::none()
+        },
     }
 }
 

@@ -72,6 +72,7 @@ async fn round(inner: &Inner) -> Result<()> {
 }
 
 async fn sweep(partition: &Partition) -> partition::Result<()> {
+    partition.find_crowded()?;
     for _ in 0..STEPS_MAX {
         if partition.expire(STEP_ITEMS).await? == 0 {
             break;

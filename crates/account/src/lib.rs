@@ -30,10 +30,12 @@ mod policy_error;
 mod range_map;
 mod ranges;
 mod relocate;
+mod reset;
 mod resources;
 mod scripts;
 mod seal;
 mod session;
+mod shares;
 mod throughput;
 mod walk;
 
@@ -46,7 +48,7 @@ pub use operation::*;
 pub use outcome::*;
 pub use policy_error::PolicyError;
 pub use relocate::{
-    RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
+    Pace, RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
     RelocationReason, RelocationStatus, RelocationStep,
 };
 pub use throughput::ThroughputError;

@@ -1,7 +1,7 @@
 //! Queries over metadata resources: the same language over the resources as they are shown.
 
 use model::{Env, Value};
-use query::{ItemSource, PageRequest, PrepareOptions, SourceItem, Statement};
+use query::{ItemSource, PageRequest, PrepareOptions, ResumeFilter, SourceItem, Statement};
 
 use crate::error::Result;
 use crate::operation::QueryText;
@@ -26,7 +26,9 @@ impl ItemSource for Resources {
 
 /// Runs a query over all resources of a feed.
 pub(crate) fn run(env: &Env, query: &QueryText, resources: Vec<Value>) -> Result<Vec<Value>> {
-    let options = PrepareOptions::new(env.clone());
+    let mut options = PrepareOptions::new(env.clone());
+    options.resume_filter =
+        query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
     let statement = Statement::prepare(&query.text, &query.parameters, &options)?;
     let source = Resources(resources);
     let mut rows = Vec::new();

@@ -103,6 +103,8 @@ pub struct RangeMetrics {
     pub range: model::RangeId,
     pub n_items: u64,
     pub bytes: u64,
+    /// Logical partitions that are nearly full.
+    pub n_crowded: u64,
     pub lsn: u64,
     /// Since the range was opened.
     pub charge: Charge,

@@ -264,4 +264,6 @@ pub struct QueryText {
     pub parameters: Vec<(String, model::Value)>,
     /// Where an ORDER BY goes on: `resumeFilter` of the body, sent by SDKs that keep positions themselves.
     pub resume_filter: Option<model::Value>,
+    /// How many ranges the server may read at once to merge the query itself; `None` leaves merging to the client.
+    pub merge: Option<usize>,
 }

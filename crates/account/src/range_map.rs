@@ -13,6 +13,7 @@ use crate::body;
 use crate::catalog::record::{number_value, read_number};
 use crate::error::{Error, Result};
 use crate::meter::RangeMeter;
+use crate::shares;
 
 /// What the catalog keeps of a range.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,11 +63,32 @@ pub(crate) struct Range {
     pub(crate) entry: RangeEntry,
     pub(crate) partition: Partition,
     pub(crate) meter: Arc<RangeMeter>,
+    /// Its part of the container's throughput.
+    pub(crate) share: f64,
 }
 
 impl Range {
     pub(crate) fn id(&self) -> RangeId {
         self.entry.id
+    }
+}
+
+/// A partition that is open already, and what is measured of it.
+#[derive(Debug)]
+pub(crate) struct OpenPartition {
+    partition: Partition,
+    meter: Arc<RangeMeter>,
+}
+
+impl OpenPartition {
+    /// One that begins to work.
+    pub(crate) fn new(partition: &Partition, env: &Env) -> OpenPartition {
+        let meter = Arc::new(RangeMeter::new(env.clone()));
+        OpenPartition { partition: partition.clone(), meter }
+    }
+
+    pub(crate) fn of(range: &Range) -> OpenPartition {
+        OpenPartition { partition: range.partition.clone(), meter: Arc::clone(&range.meter) }
     }
 }
 
@@ -79,15 +101,15 @@ pub(crate) struct RangeMap {
 
 impl RangeMap {
     /// Makes the map that a container's state describes, of partitions that are `open` already where there are such.
-    pub(crate) fn open<'a>(
+    pub(crate) fn open(
         store: &Arc<dyn Store>,
         env: &Env,
         state: &Object,
         settings: &Arc<Settings>,
-        open: impl IntoIterator<Item = &'a Partition>,
+        open: impl IntoIterator<Item = OpenPartition>,
     ) -> Result<RangeMap> {
-        let mut open: HashMap<u64, Partition> =
-            open.into_iter().map(|it| (it.incarnation(), it.clone())).collect();
+        let mut open: HashMap<u64, OpenPartition> =
+            open.into_iter().map(|open| (open.partition.incarnation(), open)).collect();
         let corrupt = |what: &str| Error::CatalogCorrupt(format!("ranges: {what}"));
         let entries = state.get("ranges").and_then(Value::as_array);
         let entries = entries.ok_or_else(|| corrupt("missing"))?.iter().map(RangeEntry::from_value);
@@ -97,32 +119,24 @@ impl RangeMap {
         if !tiles(&entries) {
             return Err(corrupt("they do not tile the hash space"));
         }
-        let range = |entry: RangeEntry| {
-            if let Some(partition) = open.remove(&entry.incarnation) {
+        let ids: Vec<RangeId> = entries.iter().map(|entry| entry.id).collect();
+        let shares = shares::of(state, &ids);
+        let range = |(entry, share): (RangeEntry, f64)| {
+            if let Some(OpenPartition { partition, meter }) = open.remove(&entry.incarnation) {
                 partition.set_settings(Arc::clone(settings));
-                let meter = Arc::new(RangeMeter::new(env.clone()));
-                return Ok(Range { entry, partition, meter });
+                return Ok(Range { entry, partition, meter, share });
             }
             let (store, settings) = (Arc::clone(store), Arc::clone(settings));
             let epks = entry.epks.clone();
             let partition =
                 Partition::open(store, entry.incarnation, entry.id, epks, settings, env.clone())?;
-            Ok(Range { entry, partition, meter: Arc::new(RangeMeter::new(env.clone())) })
+            let meter = Arc::new(RangeMeter::new(env.clone()));
+            Ok(Range { entry, partition, meter, share })
         };
-        let ranges = entries.into_iter().map(range).collect::<Result<Vec<_>>>()?;
+        let ranges = entries.into_iter().zip(shares).map(range).collect::<Result<Vec<_>>>()?;
         let etag = state.get("rangesEtag").and_then(Value::as_str);
         let etag = etag.ok_or_else(|| corrupt("no etag"))?.to_owned();
         Ok(RangeMap { ranges, etag })
-    }
-
-    /// Keeps measuring where `old` has measured: a range that is still the same keeps its meter.
-    pub(crate) fn keep_meters(&mut self, old: &RangeMap) {
-        for range in &mut self.ranges {
-            let same = old.by_id(range.id());
-            if let Some(same) = same.filter(|same| same.entry.epks == range.entry.epks) {
-                range.meter = Arc::clone(&same.meter);
-            }
-        }
     }
 
     /// The range that owns `epk`.
@@ -144,12 +158,6 @@ impl RangeMap {
 
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
-    }
-
-    /// The part of the container's throughput that each range has.
-    pub(crate) fn throughput_fraction(&self) -> f64 {
-        let n_ranges = u32::try_from(self.ranges.len()).unwrap_or(u32::MAX);
-        1.0 / f64::from(n_ranges.max(1))
     }
 
     pub(crate) fn overlapping<'a>(&'a self, epks: &'a EpkRange) -> impl Iterator<Item = &'a Range> {

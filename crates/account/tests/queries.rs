@@ -86,6 +86,134 @@ async fn queries_that_need_merging_are_refused_with_their_plan() {
     }
 }
 
+/// Asks the server to merge, page by page.
+async fn merged(client: &Client, text: &str, items_max: u32, degree: usize) -> Vec<Value> {
+    let (mut rows, mut continuation) = (Vec::new(), None);
+    loop {
+        let client = client.with_options(|options| {
+            options.items_max = Some(items_max);
+            options.continuation = continuation.take();
+        });
+        let query = QueryText { text: text.into(), merge: Some(degree), ..QueryText::default() };
+        let action = ItemAction::Query {
+            query,
+            cross_partition: false,
+            wants_query_metrics: true,
+            wants_index_metrics: account::IndexMetrics::No,
+            enable_scan: false,
+        };
+        let page = client.items().run(action).await.expect(200);
+        assert!(page.rows.len() <= items_max as usize);
+        rows.extend(page.rows);
+        continuation = page.facts.continuation;
+        if continuation.is_none() {
+            return rows;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_server_merges_when_it_is_asked_to() {
+    let numbers = |range: &mut dyn Iterator<Item = i64>| range.map(Value::from).collect::<Vec<_>>();
+    for (n_ranges, degree) in [(1, 1), (5, 1), (5, 4), (5, 99)] {
+        let client = filled(n_ranges).await;
+        for (text, expected) in [
+            ("SELECT VALUE c.n FROM c ORDER BY c.n DESC", numbers(&mut (0..30).rev())),
+            ("SELECT TOP 7 VALUE c.n FROM c ORDER BY c.n", numbers(&mut (0..7))),
+            ("SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 5 LIMIT 9", numbers(&mut (5..14))),
+            (
+                "SELECT DISTINCT VALUE c.n % 3 FROM c WHERE c.n > 20 ORDER BY c.n",
+                numbers(&mut [0, 1, 2].into_iter()),
+            ),
+            ("SELECT VALUE COUNT(1) FROM c", vec![Value::from(30)]),
+            ("SELECT VALUE SUM(c.n + 0) FROM c WHERE c.n % 2 = 0", vec![Value::from(210)]),
+            ("SELECT VALUE AVG(c.n) FROM c WHERE c.n < 3", vec![Value::from(1)]),
+            ("SELECT VALUE MAX(c.n * 2) FROM c", vec![Value::from(58)]),
+            ("SELECT VALUE COUNT(1) FROM c WHERE false", vec![Value::from(0)]),
+        ] {
+            for items_max in [4, 1000] {
+                assert_eq!(merged(&client, text, items_max, degree).await, expected, "{text}");
+            }
+        }
+        let text = "SELECT c.pk, COUNT(1) AS k FROM c GROUP BY c.pk";
+        let groups = merged(&client, text, 4, degree).await;
+        let names: BTreeSet<&str> =
+            groups.iter().map(|group| group.get("pk").unwrap().as_str().unwrap()).collect();
+        assert_eq!((groups.len(), names.len()), (6, 6));
+        assert!(groups.iter().all(|group| group.get("k") == Some(&Value::from(5))), "{groups:?}");
+        let distinct = merged(&client, "SELECT DISTINCT VALUE c.pk FROM c", 4, degree).await;
+        assert_eq!(distinct.len(), 6);
+    }
+}
+
+#[tokio::test]
+async fn a_merged_continuation_is_no_other_and_survives_more_items() {
+    let client = filled(4).await;
+    let text = "SELECT VALUE c.n FROM c ORDER BY c.n";
+    let query = |merge| ItemAction::Query {
+        query: QueryText { text: text.into(), merge, ..QueryText::default() },
+        cross_partition: true,
+        wants_query_metrics: false,
+        wants_index_metrics: account::IndexMetrics::No,
+        enable_scan: false,
+    };
+    let small = client.with_options(|options| options.items_max = Some(10));
+    let first = small.items().run(query(Some(2))).await.expect(200);
+    assert_eq!(first.rows.len(), 10);
+    assert_eq!(
+        first.facts.session.clone().unwrap().to_string().split(',').count(),
+        4,
+        "each range served"
+    );
+    client.items().create(r#"{"id":"low","pk":"k9","n":-5}"#).await.expect(201);
+    client.items().create(r#"{"id":"high","pk":"k9","n":12.5}"#).await.expect(201);
+    let token = first.facts.continuation;
+    let rest = client.with_options(|options| options.continuation = token.clone());
+    let rows = rest.items().run(query(Some(3))).await.expect(200).rows;
+    let mut expected: Vec<Value> = (10..30).map(Value::from).collect();
+    expected.insert(3, Value::from(12.5));
+    assert_eq!(rows, expected);
+    let foreign = rest.items().range(0).run(query(None)).await;
+    assert_eq!(foreign.status.code, 400);
+}
+
+#[tokio::test]
+async fn continuations_are_as_short_as_the_client_says() {
+    let client = Client::with_container(3).await;
+    let long = "x".repeat(600);
+    for n in 0..20 {
+        let body = format!(r#"{{"id":"{n}","pk":"k{n}","name":"{long}{n:02}"}}"#);
+        client.items().create(&body).await.expect(201);
+    }
+    for (kib, is_short) in [(None, false), (Some(1), true), (Some(2), false)] {
+        let (mut names, mut continuation, mut longest) = (Vec::new(), None, 0);
+        loop {
+            let page = client.with_options(|options| {
+                options.items_max = Some(3);
+                options.continuation = continuation.take();
+                options.continuation_kib_max = kib;
+            });
+            let text = "SELECT VALUE c.name FROM c ORDER BY c.name";
+            let query = QueryText { text: text.into(), merge: Some(2), ..QueryText::default() };
+            let action = ItemAction::Query {
+                query,
+                cross_partition: true,
+                wants_query_metrics: false,
+                wants_index_metrics: account::IndexMetrics::No,
+                enable_scan: false,
+            };
+            let page = page.items().run(action).await.expect(200);
+            names.extend(page.rows.iter().map(|row| row.as_str().unwrap()[600..].to_owned()));
+            continuation = page.facts.continuation;
+            let Some(token) = &continuation else { break };
+            longest = longest.max(token.len());
+        }
+        let expected: Vec<String> = (0..20).map(|n| format!("{n:02}")).collect();
+        assert_eq!(names, expected, "{kib:?}");
+        assert_eq!(longest <= 1024, is_short, "{kib:?}: {longest}");
+    }
+}
+
 #[tokio::test]
 async fn a_filter_on_the_key_makes_one_partition_of_it() {
     let client = filled(5).await;
@@ -203,4 +331,34 @@ async fn metadata_is_queried_too() {
     let rest = small.with_options(|options| options.continuation = Some(token));
     let second = rest.query_resources("dbs", "SELECT VALUE r.id FROM r").await.expect(200);
     assert_eq!((second.rows, second.facts.continuation), (vec![Value::from("e")], None));
+}
+
+#[tokio::test]
+async fn an_ordered_range_query_goes_on_under_a_filter_that_resumes() {
+    let client = filled(1).await;
+    let text = |filter: &str| {
+        format!(
+            "SELECT c._rid, [{{\"item\": c.n}}] AS orderByItems, c.n AS payload\nFROM c\nWHERE ({filter})\nORDER BY c.n"
+        )
+    };
+    let ask = |text: String, continuation: Option<String>| {
+        let client = client.with_options(|options| {
+            options.items_max = Some(4);
+            options.continuation = continuation;
+        });
+        async move { client.items().range(0).query(&text).await }
+    };
+    let first = ask(text("true"), None).await.expect(200);
+    let token = first.facts.continuation.clone();
+    assert!(token.is_some());
+    let payloads = |answer: &support::Answer| -> Vec<i64> {
+        answer.rows.iter().map(|row| row.get("payload").unwrap().as_i64().unwrap()).collect()
+    };
+    assert_eq!(payloads(&first), [0, 1, 2, 3]);
+    let second = ask(text("c.n >= 3"), token.clone()).await.expect(200);
+    assert_eq!(payloads(&second), [4, 5, 6, 7]);
+    // The rest of the text still counts.
+    let other = text("true").replace("ORDER BY c.n", "ORDER BY c.id");
+    ask(other, token.clone()).await.expect(400);
+    ask("SELECT * FROM c WHERE true ORDER BY c.n".to_owned(), token).await.expect(400);
 }

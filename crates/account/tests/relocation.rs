@@ -373,3 +373,50 @@ async fn more_bytes_than_a_partition_holds_make_more_ranges() {
     let full: Vec<_> = now.iter().filter(|range| range.bytes > 102_400).collect();
     assert!(matches!(full.as_slice(), [only] if only.n_logical == 1), "{now:?}");
 }
+
+#[tokio::test]
+async fn a_logical_partition_is_limited_and_warns_before() {
+    let relocation =
+        RelocationOptions { logical_partition_bytes: 10_000, ..RelocationOptions::default() };
+    let options = AccountOptions { relocation, ..AccountOptions::default() };
+    let store = store::open_memory();
+    let client = Client::with(store.clone(), options.clone()).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    let n_crowded = |client: &Client| client.account.metrics().ranges[0].n_crowded;
+    let pad = "x".repeat(1000);
+    let items = client.items().key(r#"["a"]"#);
+    for n in 0..7 {
+        items.create(&format!(r#"{{"id":"{n}","pk":"a","pad":"{pad}"}}"#)).await.expect(201);
+    }
+    assert_eq!(n_crowded(&client), 0);
+    for n in 7..9 {
+        items.create(&format!(r#"{{"id":"{n}","pk":"a","pad":"{pad}"}}"#)).await.expect(201);
+    }
+    assert_eq!(n_crowded(&client), 1);
+    let full = items.create(&format!(r#"{{"id":"9","pk":"a","pad":"{pad}"}}"#)).await;
+    assert!(
+        full.message.contains("Partition key reached maximum size of 10 KB"),
+        "{}",
+        full.message
+    );
+    full.expect_sub(403, 1014);
+    items.delete("0").await.expect(204);
+    client
+        .items()
+        .key(r#"["b"]"#)
+        .create(&format!(r#"{{"id":"9","pk":"b","pad":"{pad}"}}"#))
+        .await
+        .expect(201);
+    // A restart, and a split, still know.
+    let client = Client::with(store, options).await;
+    client.account.run_jobs_once().await.unwrap();
+    assert_eq!(n_crowded(&client), 1);
+    split(&client, 0).await;
+    client.account.run_jobs_once().await.unwrap();
+    assert_eq!(client.account.metrics().ranges.iter().map(|range| range.n_crowded).sum::<u64>(), 1);
+    for n in 1..3 {
+        client.items().key(r#"["a"]"#).delete(&n.to_string()).await.expect(204);
+    }
+    assert_eq!(client.account.metrics().ranges.iter().map(|range| range.n_crowded).sum::<u64>(), 0);
+}

@@ -10,7 +10,7 @@ use http::{Response, StatusCode};
 use http_body_util::Full;
 use model::{Failure, Status, json::binary::BinaryError};
 
-use crate::{hybrid_row, respond};
+use crate::{hybrid_row, manage::faults::InjectedFailure, respond};
 
 /// A request that the gateway itself refuses.
 #[derive(Debug, thiserror::Error)]
@@ -127,6 +127,16 @@ pub(crate) enum Error {
     )]
     ParameterName { name: String },
 
+    // What people and tests ask for.
+    #[error(
+        "The management API needs a key of the account that may write: send it as 'Authorization: Bearer <key>'."
+    )]
+    ManagementKey,
+    #[error("There is no such management route; GET /_orrery/ lists them.")]
+    ManagementRoute,
+    #[error("{}", .0.message)]
+    Injected(InjectedFailure),
+
     // What went wrong on our side.
     #[error("The request did not complete within the allowed time.")]
     Timeout,
@@ -144,12 +154,14 @@ impl Failure for Error {
             | Self::DateInvalid
             | Self::SignatureMismatch { .. }
             | Self::IdentityDisabled
-            | Self::IdentityInvalid(_) => Status::UNAUTHORIZED,
+            | Self::IdentityInvalid(_)
+            | Self::ManagementKey => Status::UNAUTHORIZED,
             // Wire: substatus 5006, expired identity token.
             Self::IdentityExpired => Status { code: 401, sub: 5006 },
             Self::OutsideDateWindow { .. } | Self::CorsDisabled => Status::FORBIDDEN,
             Self::Token(error) => error.status(),
-            Self::NoCertificate => Status::NOT_FOUND,
+            Self::NoCertificate | Self::ManagementRoute => Status::NOT_FOUND,
+            Self::Injected(failure) => failure.status,
             Self::MethodNotAllowed { .. } => Status::METHOD_NOT_ALLOWED,
             Self::Session(error) => error.status(),
             Self::PartitionKey(error) => error.status(),
@@ -183,6 +195,10 @@ impl Failure for Error {
             | Self::ParameterRepeated { .. }
             | Self::ParameterName { .. } => Status::BAD_REQUEST,
         }
+    }
+
+    fn retry_after_ms(&self) -> Option<u64> {
+        if let Self::Injected(failure) = self { failure.retry_after_ms } else { None }
     }
 
     fn is_our_fault(&self) -> bool {

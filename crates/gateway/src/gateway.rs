@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use crate::{
     account_document::Arrival,
     auth::{KeyRing, date},
+    manage::{Operations, faults::Faults},
     metrics::Metrics,
     options::GatewayOptions,
     server, service,
@@ -36,6 +37,8 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
             options,
             keys,
             metrics: Metrics::new(),
+            faults: Faults::default(),
+            operations: Operations::default(),
             started,
             n_requests: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
@@ -56,6 +59,8 @@ pub(crate) struct State {
     pub(crate) options: GatewayOptions,
     pub(crate) keys: KeyRing,
     pub(crate) metrics: Metrics,
+    pub(crate) faults: Faults,
+    pub(crate) operations: Operations,
     /// Wire: `x-ms-last-state-change-utc`.
     pub(crate) started: HeaderValue,
     pub(crate) n_requests: AtomicU64,

@@ -177,9 +177,14 @@ fn account_text(out: &mut Text, account: &AccountMetrics) {
 
 fn partitions_text(out: &mut Text, account: &AccountMetrics) {
     type Figure = fn(&RangeMetrics) -> u64;
-    let figures: [(&str, &str, Figure); 3] = [
+    let figures: [(&str, &str, Figure); 4] = [
         ("orrery_partition_items", "Items of a physical partition.", |range| range.n_items),
         ("orrery_partition_bytes", "Bytes of a physical partition.", |range| range.bytes),
+        (
+            "orrery_partition_crowded",
+            "Logical partitions with four fifths of the bytes that they may have, or more.",
+            |range| range.n_crowded,
+        ),
         ("orrery_partition_lsn", "Last commit of a physical partition.", |range| range.lsn),
     ];
     for (name, help, figure) in figures {

@@ -29,6 +29,7 @@ use crate::{
     gateway::State,
     gzip,
     headers::{Name, RequestHeaders, response, writer::HeaderWriter},
+    manage,
     parse::{self, Action, Parsed, Reply},
     paths::{Path, Target},
     respond,
@@ -144,6 +145,14 @@ where
         *action = Action::Page;
         return Ok(page);
     }
+    if manage::is_managed(parts.uri.path()) {
+        *action = Action::Manage;
+        return match manage::answer(state, parts, body).await {
+            Ok(done) => Ok(done.into_response()),
+            Err(manage::Failed::Refused(error)) => Err(error.into()),
+            Err(manage::Failed::Account(error)) => Err(Failure::Failed(error.into())),
+        };
+    }
     let path = Path::parse(parts.uri.path())?;
     let target = path.target()?;
     if parts.uri.query().is_some() {
@@ -168,6 +177,12 @@ where
     let request = parse::Request { method: &parts.method, headers: &headers, body };
     let Parsed { operation, options, reply } = parse::parse(target, &request)?;
     *action = reply.action;
+    if let Some(fault) = state.faults.take(reply.action, path.text(), &headers) {
+        tokio::time::sleep(fault.delay).await;
+        if let Some(failure) = fault.failure {
+            return Err(Error::Injected(failure).into());
+        }
+    }
     let outcome = execute(state, principal, operation, options, reply).await?;
     Ok(finish(state, &headers, outcome, reply)?)
 }

@@ -103,6 +103,7 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("x-ms-documentdb-isquery", Some((post(), "x", 400))),
         ("x-ms-documentdb-query", Some((post(), "x", 400))),
         ("x-ms-documentdb-query-enablecrosspartition", Some((post().header("content-type", "application/query+json"), "x", 400))),
+        ("x-orrery-merge", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-documentdb-query-enable-scan", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-documentdb-force-query-scan", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-documentdb-populatequerymetrics", Some((post().header("content-type", "application/query+json"), "x", 400))),

@@ -95,6 +95,7 @@ fn account_options(settings: &Settings) -> AccountOptions {
         enforcement: settings.enforcement,
         has_burst: settings.has_burst,
         relocation: settings.relocation.clone(),
+        ..AccountOptions::default()
     }
 }
 

@@ -105,6 +105,8 @@ impl Partition {
 
 /// Failures that say nothing about one call: the store's and our own.
 fn is_whole(error: &Error) -> bool {
-    matches!(error, Error::Store(_) | Error::Corrupt(_) | Error::Forgotten | Error::Fenced)
-        || error.is_our_fault()
+    matches!(
+        error,
+        Error::Store(_) | Error::Corrupt(_) | Error::Forgotten | Error::Fenced | Error::Relocating
+    ) || error.is_our_fault()
 }

@@ -35,10 +35,11 @@ pub enum Error {
     )]
     PartitionKeyMismatch,
     #[error(
-        "Partition key reached maximum size of {limit_gib} GB. \
-         Learn more: https://aka.ms/CosmosDB/sql/errors/full-pk"
+        "Partition key reached maximum size of {}. \
+         Learn more: https://aka.ms/CosmosDB/sql/errors/full-pk",
+        size_text(*bytes_max)
     )]
-    LogicalPartitionFull { limit_gib: u64 },
+    LogicalPartitionFull { bytes_max: u64 },
     /// The patch as sent is no patch: shape, kinds, paths, limits.
     #[error("{0}")]
     PatchInvalid(String),
@@ -89,6 +90,14 @@ pub enum Error {
     /// Stored bytes break the format: never the client's fault.
     #[error("partition is corrupt: {0}")]
     Corrupt(&'static str),
+}
+
+/// `20 GB`; smaller limits are for tests and are told as they are.
+fn size_text(bytes: u64) -> String {
+    match bytes {
+        gib if gib >> 30 > 0 => format!("{} GB", gib >> 30),
+        kib => format!("{} KB", kib.div_ceil(1024)),
+    }
 }
 
 impl Failure for Error {

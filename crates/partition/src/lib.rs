@@ -21,6 +21,7 @@ mod apply;
 mod call;
 pub mod charge;
 mod consistency;
+mod crowd;
 mod destroy;
 mod error;
 mod expiry;

@@ -14,6 +14,8 @@ pub struct Statistics {
     /// Bytes of item text, without system properties and index.
     pub bytes: u64,
     pub n_logical: u64,
+    /// Logical partitions with four fifths of the bytes that they may have, or more.
+    pub n_crowded: usize,
     pub lsn: Lsn,
 }
 
@@ -31,7 +33,13 @@ impl Partition {
         let lsn = self.lsn();
         let writer = self.inner().writer.lock();
         let head = &writer.head;
-        Statistics { n_items: head.n_items, bytes: head.bytes, n_logical: head.n_logical, lsn }
+        Statistics {
+            n_items: head.n_items,
+            bytes: head.bytes,
+            n_logical: head.n_logical,
+            n_crowded: writer.crowd.len(),
+            lsn,
+        }
     }
 
     /// Returns up to `items_max` logical partitions above `after`, in order of effective partition key.

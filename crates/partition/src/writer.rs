@@ -16,6 +16,7 @@ use model::Lsn;
 use query::index::IndexPolicy;
 use store::{Batch, Commit, Direction, Snapshot};
 
+use crate::crowd::Crowd;
 use crate::index::Book;
 use crate::keys::{Family, Keys, Place, place_of};
 use crate::partition::Partition;
@@ -50,6 +51,7 @@ pub(crate) struct Writer {
     is_broken: bool,
     /// Present while the partition is the source of a relocation.
     pub(crate) tap: Option<Tap>,
+    pub(crate) crowd: Crowd,
 }
 
 /// A batch that the store has not answered.
@@ -138,6 +140,7 @@ impl Writer {
             generation: 0,
             is_broken: false,
             tap: None,
+            crowd: Crowd::default(),
         })
     }
 
@@ -310,6 +313,8 @@ impl Partition {
         let mut batch = Batch::with_capacity(16);
         let mut visible = Vec::with_capacity(8);
         let now = inner.now();
+        let limit = ground.settings.logical_bytes_max;
+        writer.crowd.note(&ground.place, draft.bytes_after(), limit);
         let Writer { head, book, .. } = &mut *writer;
         let (sealed, results) = draft.seal(ground, head, book, now, &mut batch, &mut visible);
         book.save(ground.keys, &mut batch);
@@ -485,9 +490,10 @@ impl Partition {
         }
         let next_ticket = writer.next_ticket;
         let tap = writer.tap.take();
+        let crowd = std::mem::take(&mut writer.crowd);
         *inner.purges.write() = fresh.purges.clone();
         self.has_seen(fresh.head.lsn);
-        *writer = Writer { generation: generation + 1, next_ticket, tap, ..fresh };
+        *writer = Writer { generation: generation + 1, next_ticket, tap, crowd, ..fresh };
         Ok(())
     }
 

@@ -82,6 +82,8 @@ pub(crate) struct Context {
     pub(crate) udf_host: Option<Arc<dyn UdfHost>>,
     pub(crate) is_geometry: bool,
     pub(crate) embeddings: Vec<VectorEmbedding>,
+    /// How long the sort keys in a continuation may be.
+    pub(crate) keys_bytes_max: usize,
 }
 
 /// One evaluation of rows: the context and the budgets of the current item.
@@ -102,6 +104,10 @@ impl<'c> Run<'c> {
     /// Starts with the deadline of a page: an item that takes much longer is given up.
     pub(crate) fn until(context: &'c Context, deadline: Option<Duration>) -> Run<'c> {
         Run { context, deadline, n_steps: Cell::new(0), built_bytes: Cell::new(0) }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.deadline
     }
 
     /// Starts the budgets again, for the next item.

@@ -10,7 +10,7 @@
 //!   bound is a named constant.
 //! - A continuation is a position, never server state.
 //!
-//! Deliberately absent: storage, HTTP, fan-out over ranges, JavaScript (see [`UdfHost`]).
+//! Deliberately absent: storage, HTTP, the map of ranges, JavaScript (see [`UdfHost`]).
 
 #![warn(missing_docs)]
 
@@ -24,6 +24,7 @@ mod format;
 mod functions;
 pub mod index;
 mod lex;
+mod merged;
 mod operators;
 mod parse;
 mod plan;
@@ -38,12 +39,15 @@ pub use bind::ComputedProperty;
 pub use context::{DistanceFunction, UdfHost, VectorEmbedding};
 pub use error::{Code, Diagnostic, Error, Result, Span};
 pub use lex::TEXT_BYTES_MAX;
+pub use merged::{DEGREE_MAX, MergedSource};
 pub use operators::{Metrics, Page, PageRequest};
-pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, parse};
+pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, UDFS_MAX, parse};
 pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;
-pub use source::{Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, SourceItem};
+pub use source::{
+    Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem,
+};
 pub use statement::{PrepareOptions, Statement};
 
 /// Returns the text of a query as the planner prints it.

@@ -46,6 +46,25 @@ pub trait ItemSource {
     fn index(&self) -> Option<&dyn ItemIndex> {
         None
     }
+
+    /// Returns the sources that this one merges, if it does.
+    fn parts(&self) -> Option<Parts<'_>> {
+        None
+    }
+}
+
+/// The sources that a source merges.
+pub struct Parts<'s> {
+    /// Each item is in one of them.
+    pub sources: Vec<&'s (dyn ItemSource + Sync)>,
+    /// How many may be read at once.
+    pub degree: usize,
+}
+
+impl std::fmt::Debug for Parts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} parts, {} at once", self.sources.len(), self.degree)
+    }
 }
 
 /// Entries of an index in order.
@@ -96,6 +115,16 @@ pub trait ItemIndex {
         after: Option<u64>,
         direction: Direction,
     ) -> Option<Numbers<'_>>;
+
+    /// Visits number and packed vector of each entry of a declared vector index, until `visit` says no.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn each_packed(
+        &self,
+        name: &str,
+        visit: &mut dyn FnMut(u64, &[u8]) -> bool,
+    ) -> Result<(), Error>;
 
     /// Returns how many items the source has, if that is known at once.
     fn n_items(&self) -> Option<u64> {

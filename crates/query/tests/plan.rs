@@ -208,6 +208,24 @@ fn ranked_queries_run_component_by_component() {
 }
 
 #[test]
+fn clients_that_sort_scores_themselves_find_the_best_highest() {
+    let mut options = options();
+    let distance = query::DistanceFunction::Euclidean;
+    options.vector_embeddings = vec![query::VectorEmbedding { path: vec!["v".into()], distance }];
+    let definition = PartitionKeyDefinition::new(&["/pk"]).unwrap();
+    for (weights, is_negated) in [("", true), (", [1, -2]", false)] {
+        let text = format!(
+            "SELECT TOP 3 * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'river'), VectorDistance(c.v, [1,0]){weights})"
+        );
+        let plan = query::query_plan(&text, &[], &options, &definition, &Features::all()).unwrap();
+        let info = plan.get("hybridSearchQueryInfo").unwrap();
+        let component = &info.get("componentQueryInfos").unwrap().as_array().unwrap()[1];
+        let rewritten = component.get("rewrittenQuery").unwrap().as_str().unwrap();
+        assert_eq!(rewritten.contains("(-1 * (_VectorScore("), is_negated, "{rewritten}");
+    }
+}
+
+#[test]
 fn ranked_queries_run_as_a_whole_too() {
     let rows = run("SELECT TOP 2 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.t, 'rivers')");
     assert_eq!(rows, ["1", "3"].map(Value::from));

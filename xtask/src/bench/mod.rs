@@ -7,6 +7,7 @@ mod bare;
 mod creates;
 mod growth;
 mod load;
+mod queries;
 mod raw_store;
 mod reads;
 mod resolvers;
@@ -33,7 +34,7 @@ pub(crate) struct BenchArguments {
     /// Seconds per measurement
     #[arg(long, default_value_t = 5)]
     seconds: u64,
-    /// Items of the large container in the growth measurement
+    /// Items of the large container in the growth and query measurements
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
     /// Only these parts; none means all
@@ -51,6 +52,7 @@ enum Part {
     Creates,
     Growth,
     Scripts,
+    Queries,
     Resolvers,
 }
 
@@ -101,6 +103,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Scripts) {
         runtime.block_on(scripts::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Queries) {
+        runtime.block_on(queries::measure(&bench, &mut table))?;
     }
     if wants(Part::Resolvers) {
         resolvers::measure(&bench, &mut table)?;

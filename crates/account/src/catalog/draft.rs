@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{ChildKind, ETag, Env, Object, Rid};
+use model::{ChildKind, ETag, Env, Lsn, Object, Rid};
 use partition::{Partition, Watch};
 use store::Batch;
 
@@ -90,10 +90,20 @@ impl<'a> Draft<'a> {
 
     /// Reserves an incarnation and writes the head of its partition in the same commit.
     pub(crate) fn new_partition(&mut self, rid_prefix: u16) -> u64 {
+        self.new_partition_at(rid_prefix, Lsn(1))
+    }
+
+    /// The same, with a first LSN above those that clients have seen in its place.
+    pub(crate) fn new_partition_at(&mut self, rid_prefix: u16, lsn: Lsn) -> u64 {
         let incarnation = self.plan.head.next_incarnation;
         self.plan.head.next_incarnation += 1;
-        Partition::initialise(&mut self.plan.batch, incarnation, rid_prefix, model::Lsn(1));
+        Partition::initialise(&mut self.plan.batch, incarnation, rid_prefix, lsn);
         incarnation
+    }
+
+    /// Has the bytes of a partition removed when nobody has it open any more.
+    pub(crate) fn drop_partition(&mut self, partition: &Partition) {
+        self.plan.garbage.push(Garbage::of(partition));
     }
 
     /// Reserves an incarnation for a partition that is to be filled before it is used. Until

@@ -37,6 +37,7 @@ use crate::account::AccountOptions;
 use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::operation::ResourceKind;
+use crate::range_map::OpenPartition;
 use crate::seal::Sealer;
 
 #[derive(Debug)]
@@ -156,13 +157,9 @@ impl Catalog {
             (tables.container(record.number).cloned(), tables.chain(owner))
         };
         chain.push(Arc::clone(record));
-        let partitions = old.iter().flat_map(|container| container.partitions()).chain(open);
-        let mut container =
-            Container::open(&self.store, &self.env, &self.options, &chain, partitions)?;
-        if let Some(old) = &old {
-            container.ranges.keep_meters(&old.ranges);
-        }
-        Ok(container)
+        let old = old.iter().flat_map(|container| container.ranges.iter()).map(OpenPartition::of);
+        let open = open.iter().map(|partition| OpenPartition::new(partition, &self.env));
+        Container::open(&self.store, &self.env, &self.options, &chain, old.chain(open))
     }
 
     pub(crate) fn garbage(&self) -> Vec<Garbage> {

@@ -65,10 +65,13 @@ impl ItemRequest<'_> {
         let minimal = is_minimal(&call);
         match self.place_call(call) {
             Ok(placed) => Box::pin(async move {
-                match self.apply_placed(placed).await {
+                let (range, at) = (placed.range, placed.at.clone());
+                let result = match self.apply_placed(placed).await {
                     Ok(outcome) => success(outcome, minimal),
                     Err(error) => failure(&error, super::charge_of(&error)),
-                }
+                };
+                self.record(range, Some(&at), result.charge);
+                result
             }),
             Err(error) => Box::pin(std::future::ready(failure(&error, Charge::ZERO))),
         }
@@ -87,12 +90,6 @@ impl ItemRequest<'_> {
             }
             answer = range.partition.apply(&at, call.clone()).await;
         }
-        let charge = match &answer {
-            Ok(applied) => applied.outcome.charge,
-            Err(error) => error.charge(),
-        };
-        // A range that was replaced meanwhile takes it to its grave; its successors start with a full budget.
-        self.record(range, Some(&at), charge);
         Ok(answer?.outcome)
     }
 

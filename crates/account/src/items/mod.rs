@@ -12,6 +12,7 @@ mod point;
 mod purge;
 mod query;
 mod query_facts;
+mod query_merge;
 mod scope;
 mod scripts;
 mod udfs;
@@ -154,6 +155,7 @@ impl ItemRequest<'_> {
                         return Err(failed);
                     }
                     self.container = self.current().map_err(|error| self.fail(error))?;
+                    self.routed = OnceLock::new();
                 }
                 answer => return answer,
             }
@@ -233,7 +235,7 @@ impl ItemRequest<'_> {
     fn admit(&self, range: &Range) -> Result<()> {
         let Some(budget) = &self.budget else { return Ok(()) };
         let now = self.inner.env().monotonic();
-        budget.admit(now, range, self.container.ranges.throughput_fraction())
+        budget.admit(now, range)
     }
 
     /// Notes what a request used of a range.
@@ -241,7 +243,7 @@ impl ItemRequest<'_> {
         range.meter.record(at, charge);
         if let Some(budget) = &self.budget {
             let now = self.inner.env().monotonic();
-            budget.charge(now, range, self.container.ranges.throughput_fraction(), charge);
+            budget.charge(now, range, charge);
         }
     }
 

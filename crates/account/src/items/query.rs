@@ -2,7 +2,8 @@
 //!
 //! Wire: protocol.md §8. Filters and projections over several ranges are served whole, in range order, with
 //! one continuation. What needs merging (ORDER BY, TOP, aggregates, …) is refused with 400/1004 and the plan,
-//! unless a key or a range is named: then the client merges, or there is nothing to merge.
+//! unless a key or a range is named: then the client merges, or there is nothing to merge. A client that asks the
+//! server to merge (`query_merge`) is served.
 
 use std::time::Duration;
 
@@ -23,7 +24,9 @@ use crate::range_map::Range;
 use crate::walk::{Cursor, Walk};
 
 /// Limit: time after which a page ends with what it has.
-const PAGE_TIME: Duration = Duration::from_secs(4);
+pub(super) const PAGE_TIME: Duration = Duration::from_secs(4);
+/// Bytes of a continuation around the position that the query engine makes: its scope, its cursor, its seal.
+const AROUND_POSITION: usize = 200;
 const PLAN_CHARGE: Charge = Charge::from_hundredths(100);
 
 /// What else a query response tells.
@@ -34,15 +37,17 @@ pub(super) struct Extras {
 }
 
 /// Where a query runs.
-struct Target {
-    scope: FeedScope,
+pub(super) struct Target {
+    pub(super) scope: FeedScope,
     /// The parts of the scope that can hold results; `None` if all can.
     spans: Option<Vec<EpkRange>>,
+    /// How many ranges to read at once when the server merges them; `None` when they follow each other.
+    merge: Option<usize>,
 }
 
 impl Target {
     /// What of a range, within a span, can hold results; `None` if nothing can.
-    fn source(&self, range: &Range, epks: &EpkRange) -> Option<Source> {
+    pub(super) fn source(&self, range: &Range, epks: &EpkRange) -> Option<Source> {
         let Some(spans) = &self.spans else {
             return Some(range.partition.source(&self.scope.within(range, epks)));
         };
@@ -66,10 +71,14 @@ impl ItemRequest<'_> {
         let target =
             self.target(query, &statement, cross_partition).map_err(|error| self.fail(error))?;
         let sealer = self.inner.catalog.sealer();
-        let text = scope_text(&target.scope, query);
+        let text = scope_text(&target, query);
         let tokens = self.continuations(&sealer, Kind::Query, &text);
         let walk = self.resume(&tokens, &target.scope).map_err(|error| self.fail(error))?;
-        let (page, walk, totals) = self.collect_rows(&statement, &target, walk)?;
+        let wants_usage = extras.wants_index_metrics != IndexMetrics::No;
+        let (page, walk, totals) = match target.merge {
+            Some(degree) => self.merged_rows(&statement, &target, walk, degree, wants_usage)?,
+            None => self.collect_rows(&statement, &target, walk, wants_usage)?,
+        };
         let continuation =
             self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
         let mut outcome = self.feed_answer(page, continuation);
@@ -104,6 +113,10 @@ impl ItemRequest<'_> {
 
     fn prepare_query(&self, query: &QueryText) -> Result<Statement> {
         let mut options = self.prepare_options(&query.text);
+        // Ours stands sealed inside another one, which has four bytes for three and some around.
+        let kib_max = self.options.continuation_kib_max.and_then(|kib| usize::try_from(kib).ok());
+        options.continuation_bytes_max =
+            kib_max.map(|kib| (kib.saturating_mul(1024) / 4 * 3).saturating_sub(AROUND_POSITION));
         options.resume_filter =
             query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
         Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
@@ -131,7 +144,7 @@ impl ItemRequest<'_> {
     ) -> Result<Target> {
         let scope = self.scope()?;
         if scope.logical.is_some() {
-            return Ok(Target { scope, spans: None });
+            return Ok(Target { scope, spans: None, merge: None });
         }
         let definition = &self.container.properties.definition;
         let spans: Vec<EpkRange> = query::epk_ranges(statement, definition)
@@ -142,13 +155,16 @@ impl ItemRequest<'_> {
         if scope.is_single(self) || self.key.is_some() && n_ranges() == 1 {
             // An aggregate has a row even where no item can match.
             let spans = Some(spans).filter(|spans| !spans.is_empty());
-            return Ok(Target { scope, spans });
+            return Ok(Target { scope, spans, merge: None });
         }
         // One partition key: one logical partition holds all there is.
         let is_point =
             matches!(spans.as_slice(), [span] if *span == EpkRange::point(span.min().clone()));
         if is_point {
-            return Ok(Target { scope, spans: Some(spans) });
+            return Ok(Target { scope, spans: Some(spans), merge: None });
+        }
+        if let Some(degree) = query.merge {
+            return Ok(Target { scope, spans: Some(spans), merge: Some(degree) });
         }
         if !cross_partition && self.epks.is_none() {
             return Err(Error::CrossPartitionDisabled);
@@ -156,7 +172,7 @@ impl ItemRequest<'_> {
         if query::needs_gateway_refusal(statement).is_some() {
             return Err(self.refusal(query, statement)?);
         }
-        Ok(Target { scope, spans: Some(spans) })
+        Ok(Target { scope, spans: Some(spans), merge: None })
     }
 
     /// Wire: the answer that makes SDKs fetch the plan and fan out themselves.
@@ -173,6 +189,7 @@ impl ItemRequest<'_> {
         statement: &Statement,
         target: &Target,
         mut walk: Walk<Option<String>>,
+        wants_usage: bool,
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let deadline = started.saturating_add(PAGE_TIME);
@@ -186,7 +203,9 @@ impl ItemRequest<'_> {
                 break;
             }
             page.serve(range.id(), range.partition.lsn());
-            totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
+            if wants_usage {
+                totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
+            }
             let room = page.room();
             let request = PageRequest {
                 items_max: room.items_max,
@@ -217,10 +236,7 @@ impl ItemRequest<'_> {
     }
 
     fn fail_query(&self, range: &Range, error: query::Error) -> Failed {
-        let error = match error {
-            query::Error::Continuation => Error::ContinuationInvalid,
-            other => Error::Query(other),
-        };
+        let error = account_error(error);
         let is_ours = error.is_our_fault();
         let mut failed = self.fail_at(range, error);
         if !is_ours {
@@ -230,11 +246,14 @@ impl ItemRequest<'_> {
     }
 }
 
-/// What a query continuation belongs to: the scope, the text and its parameters.
-fn scope_text(scope: &FeedScope, query: &QueryText) -> Vec<u8> {
-    let mut text = scope.text.clone();
-    text.push(0);
-    text.extend_from_slice(query.text.as_bytes());
+/// What a query continuation belongs to: the scope, how ranges are merged, the text and its parameters.
+fn scope_text(target: &Target, query: &QueryText) -> Vec<u8> {
+    let mut text = target.scope.text.clone();
+    // A merged query is at one position in all ranges, another one in each range at its own.
+    text.push(u8::from(target.merge.is_some()));
+    for part in without_resume_filter(&query.text) {
+        text.extend_from_slice(part.as_bytes());
+    }
     for (name, value) in &query.parameters {
         text.push(0);
         text.extend_from_slice(name.as_bytes());
@@ -243,7 +262,27 @@ fn scope_text(scope: &FeedScope, query: &QueryText) -> Vec<u8> {
     text
 }
 
-fn to_bytes(row: &Value) -> Bytes {
+pub(super) fn account_error(error: query::Error) -> Error {
+    match error {
+        query::Error::Continuation => Error::ContinuationInvalid,
+        other => Error::Query(other),
+    }
+}
+
+/// A query text as our plan wrote it for a range, less its filter: clients put one that resumes into its place and go on
+/// with the token of the text before. A position in an order means the same under both.
+fn without_resume_filter(text: &str) -> [&str; 2] {
+    let filter = text
+        .contains("] AS orderByItems")
+        .then(|| text.find("\nWHERE ").zip(text.rfind("\nORDER BY ")))
+        .flatten();
+    match filter {
+        Some((from, to)) if from < to => [&text[..from], &text[to..]],
+        _ => [text, ""],
+    }
+}
+
+pub(super) fn to_bytes(row: &Value) -> Bytes {
     let mut bytes = Vec::new();
     row.write_to(&mut bytes);
     bytes.into()

@@ -27,10 +27,7 @@ pub(super) struct Totals {
 
 impl Totals {
     pub(super) fn add(&mut self, metrics: &Metrics) {
-        self.metrics.n_items_read += metrics.n_items_read;
-        self.metrics.bytes_read += metrics.bytes_read;
-        self.metrics.n_rows += metrics.n_rows;
-        self.metrics.row_bytes += metrics.row_bytes;
+        self.metrics.add(metrics);
     }
 }
 

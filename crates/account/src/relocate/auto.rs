@@ -5,7 +5,7 @@ use model::RangeId;
 use super::options::RelocationOptions;
 use super::plan::Plan;
 use super::status::{RelocationKind, RelocationReason};
-use super::{RelocationError, start};
+use super::{RelocationError, heat, start};
 use crate::account::Inner;
 use crate::catalog::offers::Offer;
 use crate::catalog::record::Record;
@@ -90,6 +90,8 @@ pub(crate) fn start_due(inner: &Inner) -> Result<usize> {
             );
         }
     }
+    let hot = heat::due(inner, &inner.catalog.tables());
+    due.extend(hot.into_iter().map(|(container, id)| (container, id, RelocationReason::Heat)));
     let mut n_started = 0;
     for (container, id, reason) in due {
         match Plan::split(&container, id, None, reason).and_then(|plan| start(inner, plan)) {

@@ -88,7 +88,7 @@ impl KeyRing {
     }
 
     /// Says whether `text` is one of the keys with all rights.
-    pub(super) fn contains_text(&self, text: &[u8]) -> bool {
+    pub(crate) fn contains_text(&self, text: &[u8]) -> bool {
         let all = self.keys.iter().filter(|key| key.access == Access::All);
         // Every key is compared, so that time says nothing about which one matched.
         all.fold(false, |found, key| is_equal(key.text.as_bytes(), text) | found)

@@ -95,6 +95,7 @@ used_headers! {
     IsQuery = "x-ms-documentdb-isquery", "a POST is a query";
     Query = "x-ms-documentdb-query", "a POST is a query (Go)";
     CrossPartition = "x-ms-documentdb-query-enablecrosspartition", "allows queries over several partitions";
+    Merge = "x-orrery-merge", "the server merges a query over several ranges: true, or how many ranges to read at once";
     EnableScan = "x-ms-documentdb-query-enable-scan", "allows queries without an index";
     ForceScan = "x-ms-documentdb-force-query-scan", "allows queries without an index (Go)";
     QueryMetrics = "x-ms-documentdb-populatequerymetrics", "adds query metrics";

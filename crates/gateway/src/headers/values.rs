@@ -38,6 +38,23 @@ impl RequestHeaders<'_> {
         }
     }
 
+    /// How many ranges to read at once for a query that the server merges; a header of our own.
+    pub(crate) fn merge(&self) -> Result<Option<usize>, Error> {
+        const DEGREE_DEFAULT: usize = 4;
+        match self.get(Name::Merge)? {
+            None => Ok(None),
+            Some(text) if text.eq_ignore_ascii_case("true") => Ok(Some(DEGREE_DEFAULT)),
+            Some(text) if text.eq_ignore_ascii_case("false") => Ok(None),
+            Some(text) => match text.parse() {
+                Ok(degree) if degree > 0 => Ok(Some(degree)),
+                Ok(_) | Err(_) => {
+                    let expected = "Expected true, false, or a number above zero.";
+                    Err(Error::header(Name::Merge.text(), text, expected))
+                }
+            },
+        }
+    }
+
     pub(crate) fn session(&self) -> Result<Option<SessionToken>, Error> {
         let Some(text) = self.get(Name::SessionToken)? else { return Ok(None) };
         Ok(Some(SessionToken::parse(text)?))

@@ -101,6 +101,7 @@ actions! {
     ResourceRead = "resource_read" / read;
     ResourceWrite = "resource_write" / write;
     Page = "page" / read;
+    Manage = "manage" / write;
     Refused = "refused" / read;
 }
 

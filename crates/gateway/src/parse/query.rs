@@ -17,7 +17,8 @@ impl Request<'_> {
         let body = self.json_body()?;
         if self.is_sql()? {
             let text = std::str::from_utf8(&body).map_err(|_| invalid("it is not UTF-8"))?;
-            return Ok(QueryText { text: text.to_owned(), ..QueryText::default() });
+            let merge = self.headers.merge()?;
+            return Ok(QueryText { text: text.to_owned(), merge, ..QueryText::default() });
         }
         let value = model::json::parse(&body).map_err(|error| invalid(&error.to_string()))?;
         let text = value.get("query").and_then(Value::as_str);
@@ -29,7 +30,8 @@ impl Request<'_> {
         };
         // Wire: `null` means the same as leaving it out.
         let resume_filter = value.get("resumeFilter").filter(|it| !it.is_null()).cloned();
-        Ok(QueryText { text: text.to_owned(), parameters, resume_filter })
+        let merge = self.headers.merge()?;
+        Ok(QueryText { text: text.to_owned(), parameters, resume_filter, merge })
     }
 }
 

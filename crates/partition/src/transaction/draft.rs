@@ -212,6 +212,11 @@ impl Writes<'_> {
 }
 
 impl Draft {
+    /// Bytes of the logical partition once the draft is committed.
+    pub(crate) fn bytes_after(&self) -> u64 {
+        self.after.bytes
+    }
+
     /// Takes the next LSN of `head` and writes the draft into `batch`, the head excepted.
     ///
     /// `visible` receives the writes of families that writers read.

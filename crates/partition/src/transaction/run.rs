@@ -291,7 +291,7 @@ impl<'a> Running<'a> {
         let limit = self.ground.settings.logical_bytes_max;
         let is_over = self.bytes.saturating_sub(old_bytes) + new_bytes > limit;
         if is_over && new_bytes > old_bytes {
-            return Err(Error::LogicalPartitionFull { limit_gib: limit >> 30 });
+            return Err(Error::LogicalPartitionFull { bytes_max: limit });
         }
         self.claim(slot, new)?;
         let is_create = matches!(self.slots[slot].image, Image::Absent);

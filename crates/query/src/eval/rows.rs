@@ -180,6 +180,24 @@ impl<'q> GroupSet<'q> {
         Ok(grown_bytes)
     }
 
+    /// Takes in the groups of later items.
+    pub(crate) fn merge(&mut self, other: GroupSet<'q>) {
+        let GroupSet { indexes, groups, .. } = other;
+        let mut names: Vec<(Vec<u8>, usize)> = indexes.into_iter().collect();
+        names.sort_by_key(|(_, index)| *index);
+        for ((name, _), (keys, accumulators)) in names.into_iter().zip(groups) {
+            let own = self.indexes.get(&name).and_then(|index| self.groups.get_mut(*index));
+            if let Some((_, own)) = own {
+                for (own, other) in own.iter_mut().zip(accumulators) {
+                    own.merge(other);
+                }
+            } else {
+                self.indexes.insert(name, self.groups.len());
+                self.groups.push((keys, accumulators));
+            }
+        }
+    }
+
     /// Returns the groups. Without GROUP BY there is always exactly one.
     pub(crate) fn finish(mut self) -> impl Iterator<Item = Group> {
         if self.groups.is_empty() && self.grouping.keys.is_empty() {

@@ -55,6 +55,13 @@ impl Sum {
         self.exact = self.exact.zip(value.as_integer()).and_then(|(sum, own)| sum.checked_add(own));
     }
 
+    fn merge(&mut self, other: &Sum) {
+        self.double += other.double;
+        self.count += other.count;
+        self.is_poisoned |= other.is_poisoned;
+        self.exact = self.exact.zip(other.exact).and_then(|(sum, own)| sum.checked_add(own));
+    }
+
     fn total(&self) -> Maybe<'static> {
         match (self.is_poisoned, self.exact) {
             (true, _) => None,
@@ -122,6 +129,30 @@ impl Accumulator {
             }
         }
         0
+    }
+
+    /// Takes in what later items added up to.
+    pub(crate) fn merge(&mut self, other: Accumulator) {
+        match (self, other) {
+            (Accumulator::Count(own), Accumulator::Count(count))
+            | (Accumulator::CountIf(own), Accumulator::CountIf(count)) => *own += count,
+            (Accumulator::Sum(own), Accumulator::Sum(sum))
+            | (Accumulator::Average(own), Accumulator::Average(sum)) => own.merge(&sum),
+            (own @ Accumulator::Extreme { .. }, Accumulator::Extreme { best, is_poisoned, .. }) => {
+                own.add(best.map(Datum::Owned));
+                if let Accumulator::Extreme { is_poisoned: own, .. } = own {
+                    *own |= is_poisoned;
+                }
+            }
+            (Accumulator::List(own), Accumulator::List(list)) => own.extend(list),
+            (own @ Accumulator::Set { .. }, Accumulator::Set { values, .. }) => {
+                for value in values {
+                    own.add(Some(Datum::Owned(value)));
+                }
+            }
+            // Invariant: both were made for the same aggregate.
+            (_, other) => debug_assert!(false, "{other:?} is another aggregate"),
+        }
     }
 
     /// Returns the result.

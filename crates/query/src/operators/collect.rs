@@ -7,8 +7,9 @@ use std::collections::HashSet;
 use model::Value;
 
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
+use super::parallel;
 use super::sort::sort_keys;
-use crate::bind::tree::{Base, ITEM_LEVEL, Query};
+use crate::bind::tree::{Base, Grouping, ITEM_LEVEL, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
@@ -109,14 +110,8 @@ fn all_rows(
             let groups: Vec<Group> = if let Some(group) = group_from_index(query, source)? {
                 vec![group]
             } else {
-                let mut groups = GroupSet::new(grouping);
-                each_base(query, source, metrics, run, &mut |frame| {
-                    each_row(query, frame, run, &mut |row| {
-                        collected.grow(groups.add(row, run)?)?;
-                        Ok(Flow::Continue)
-                    })?;
-                    Ok(())
-                })?;
+                let (groups, bytes) = groups_of(query, grouping, source, metrics, run)?;
+                collected.grow(bytes)?;
                 groups.finish().collect()
             };
             for group in groups {
@@ -136,6 +131,44 @@ fn all_rows(
     }
     let mut seen = HashSet::new();
     Ok(rows.filter(|row| seen.insert(value_key(Some(row)))).collect())
+}
+
+/// Groups all rows, those of several sources side by side; returns also the bytes that the groups take.
+fn groups_of<'q>(
+    query: &'q Query,
+    grouping: &'q Grouping,
+    source: &dyn ItemSource,
+    metrics: &mut Metrics,
+    run: &Run<'_>,
+) -> Result<(GroupSet<'q>, usize)> {
+    let is_plain = matches!(query.base, Base::Item) && run.context.udf_host.is_none();
+    let Some(parts) = source.parts().filter(|parts| is_plain && parts.degree > 1) else {
+        let mut groups = GroupSet::new(grouping);
+        let mut collected = Collected { entries: Vec::new(), bytes: 0 };
+        each_base(query, source, metrics, run, &mut |frame| {
+            each_row(query, frame, run, &mut |row| {
+                collected.grow(groups.add(row, run)?)?;
+                Ok(Flow::Continue)
+            })?;
+            Ok(())
+        })?;
+        return Ok((groups, collected.bytes));
+    };
+    let (context, deadline) = (run.context, run.deadline());
+    let partial = parallel::each_part(&parts, |part| {
+        let mut metrics = Metrics::default();
+        let run = Run::until(context, deadline);
+        let groups = groups_of(query, grouping, part, &mut metrics, &run)?;
+        Ok((groups, metrics))
+    })?;
+    let mut groups = GroupSet::new(grouping);
+    let mut bytes = 0_usize;
+    for ((part, of_part), part_metrics) in partial {
+        groups.merge(part);
+        bytes = bytes.saturating_add(of_part);
+        metrics.add(&part_metrics);
+    }
+    Ok((groups, bytes))
 }
 
 /// Visits the outermost frame of every row.

@@ -46,6 +46,14 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Adds what another page or part took.
+    pub fn add(&mut self, other: &Metrics) {
+        self.n_items_read += other.n_items_read;
+        self.bytes_read += other.bytes_read;
+        self.n_rows += other.n_rows;
+        self.row_bytes += other.row_bytes;
+    }
+
     pub(super) fn read(&mut self, bytes: usize) {
         self.n_items_read += 1;
         self.bytes_read += to_u64(bytes);
@@ -54,7 +62,7 @@ impl Metrics {
 
 /// Collects rows until the page is full.
 pub(super) struct PageBuilder<'p> {
-    context: &'p Context,
+    pub(super) context: &'p Context,
     request: &'p PageRequest<'p>,
     rows: Vec<Value>,
     bytes: usize,

@@ -5,7 +5,8 @@
 
 use model::Value;
 
-use super::page::{Page, PageBuilder, PageRequest, to_u64};
+use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
+use super::{parallel, ranked};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
@@ -42,29 +43,91 @@ pub(super) fn page(
     }
     let n_skipped = start.skip.saturating_add(query.offset.saturating_sub(start.passed));
     let n_wanted = to_u64(request.items_max.max(1)).min(end - start.passed.max(query.offset));
-    let mut window = Window {
+    let wanted = Wanted {
+        query,
         order: &order,
-        entries: Vec::new(),
+        resume,
+        start: &start,
         n_max: usize::try_from(n_skipped.saturating_add(n_wanted)).unwrap_or(usize::MAX),
         // Rows that OFFSET skips must all be known; without them the bytes of a page are enough.
         bytes_max: if n_skipped > 0 { usize::MAX } else { request.bytes_max },
-        bytes: 0,
-        dropped: false,
     };
     let mut builder = PageBuilder::new(context, request);
-    let run = Run::until(context, request.deadline);
-    let mut visit = |value: &Value, number: u64| -> Result<()> {
+    let can_part = matches!(query.base, Base::Item) && context.udf_host.is_none();
+    let parts = source.parts().filter(|parts| can_part && parts.degree > 1);
+    let window = if let Some(parts) = parts {
+        let windows = parallel::each_part(&parts, |part| {
+            let mut metrics = Metrics::default();
+            let run = Run::until(context, request.deadline);
+            Ok((wanted.window(part, &mut metrics, &run)?, metrics))
+        })?;
+        let mut window = Window::new(&wanted);
+        for (part, metrics) in windows {
+            window.merge(part)?;
+            builder.metrics.add(&metrics);
+        }
+        window
+    } else {
+        let run = Run::until(context, request.deadline);
+        wanted.window(source, &mut builder.metrics, &run)?
+    };
+    Ok(window.fill(builder, query, &start, n_skipped, end))
+}
+
+/// What the window of a page is to hold.
+pub(super) struct Wanted<'p> {
+    pub(super) query: &'p Query,
+    order: &'p SortOrder,
+    resume: Option<&'p ResumeFilter>,
+    start: &'p Start,
+    pub(super) n_max: usize,
+    bytes_max: usize,
+}
+
+impl<'p> Wanted<'p> {
+    /// Goes over all items of a source.
+    fn window(
+        &self,
+        source: &dyn ItemSource,
+        metrics: &mut Metrics,
+        run: &Run<'_>,
+    ) -> Result<Window<'p>> {
+        let mut window = Window::new(self);
+        if matches!(self.query.base, Base::Nothing) {
+            self.visit(&Value::Null, 0, run, &mut window)?;
+            return Ok(window);
+        }
+        if let Some(window) = ranked::window(self, source, metrics, run)? {
+            return Ok(window);
+        }
+        let access = access(self.query, source, Need::All)?;
+        for item in access.items(source, None) {
+            let item = item?;
+            metrics.read(item.bytes);
+            self.visit(&item.value, item.number, run, &mut window)?;
+        }
+        Ok(window)
+    }
+
+    /// Adds the rows of one item.
+    pub(super) fn visit(
+        &self,
+        value: &Value,
+        number: u64,
+        run: &Run<'_>,
+        window: &mut Window<'_>,
+    ) -> Result<()> {
         run.next_item();
         let frame = Frame::root(ITEM_LEVEL, value);
         let mut row = 0;
-        each_row(query, &frame, &run, &mut |inner| {
-            let keys = sort_keys(query, inner, &run)?;
+        each_row(self.query, &frame, run, &mut |inner| {
+            let keys = sort_keys(self.query, inner, run)?;
             let place = Place { keys, number, row };
             row += 1;
-            let admitted = start.admits(&order, &place)
-                && resume.is_none_or(|resume| resume.admits(&order, &place));
+            let admitted = self.start.admits(self.order, &place)
+                && self.resume.is_none_or(|resume| resume.admits(self.order, &place));
             if admitted && window.wants(&place) {
-                let row = project(query, inner, &run)?.and_then(Datum::into_value);
+                let row = project(self.query, inner, run)?.and_then(Datum::into_value);
                 if let Some(row) = row {
                     window.push(place, row)?;
                 }
@@ -72,18 +135,7 @@ pub(super) fn page(
             Ok(Flow::Continue)
         })?;
         Ok(())
-    };
-    if matches!(query.base, Base::Nothing) {
-        visit(&Value::Null, 0)?;
-    } else {
-        let access = access(query, source, Need::All)?;
-        for item in access.items(source, None) {
-            let item = item?;
-            builder.metrics.read(item.bytes);
-            visit(&item.value, item.number)?;
-        }
     }
-    Ok(window.fill(builder, query, &start, n_skipped, end))
 }
 
 /// Computes the keys of a row.
@@ -129,17 +181,49 @@ struct Entry {
 }
 
 /// The first rows in order, as many as the page can need.
-struct Window<'o> {
+pub(super) struct Window<'o> {
     order: &'o SortOrder,
     entries: Vec<Entry>,
     n_max: usize,
     bytes_max: usize,
     bytes: usize,
     /// Whether a row after the window exists.
-    dropped: bool,
+    pub(super) dropped: bool,
 }
 
-impl Window<'_> {
+impl<'o> Window<'o> {
+    pub(super) fn new(wanted: &Wanted<'o>) -> Window<'o> {
+        Window {
+            order: wanted.order,
+            entries: Vec::new(),
+            n_max: wanted.n_max,
+            bytes_max: wanted.bytes_max,
+            bytes: 0,
+            dropped: false,
+        }
+    }
+
+    /// Returns whether no row is missing that could belong to the window but for its place.
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() >= self.n_max
+    }
+
+    /// Returns whether all rows that the page can need come before a place.
+    pub(super) fn ends_before(&mut self, place: &Place) -> bool {
+        self.cut();
+        let last = self.entries.last();
+        last.is_none_or(|last| self.order.compare(&last.place, place).is_lt())
+    }
+
+    /// Takes in the window of another source.
+    fn merge(&mut self, other: Window<'_>) -> Result<()> {
+        self.dropped |= other.dropped;
+        for Entry { place, row, .. } in other.entries {
+            self.push(place, row)?;
+        }
+        Ok(())
+    }
+
     /// Returns whether a row may belong to the window. The last entry is its end after a cut.
     fn wants(&mut self, place: &Place) -> bool {
         if self.n_max == 0 {
@@ -217,7 +301,10 @@ impl Window<'_> {
             last = Some(entry.place);
         }
         let position = match last {
-            Some(place) if has_more && passed < end => Some(Position::after_sorted(place, passed)),
+            Some(place) if has_more && passed < end => {
+                let keys_bytes_max = builder.context.keys_bytes_max;
+                Some(Position::after_sorted(place, passed, keys_bytes_max))
+            }
             _ => None,
         };
         builder.finish(position.as_ref())

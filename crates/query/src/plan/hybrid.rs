@@ -25,7 +25,6 @@ struct ScoreText {
     /// The direction as written in the component query.
     direction: &'static str,
     order_by: &'static str,
-    weight: f64,
 }
 
 /// Makes `hybridSearchQueryInfo`.
@@ -145,7 +144,6 @@ fn score_text(
                 default: "-1",
                 direction: if is_positive { " DESC" } else { " ASC" },
                 order_by: if is_positive { "Descending" } else { "Ascending" },
-                weight: component.weight,
             }
         }
         Score::Vector { larger_closer, .. } => {
@@ -157,7 +155,6 @@ fn score_text(
                 default: if descending { "-1.79769e+308" } else { "1.79769e+308" },
                 direction: if is_positive { "" } else { reversed },
                 order_by: if descending { "Descending" } else { "Ascending" },
-                weight: component.weight,
             }
         }
     }
@@ -230,7 +227,8 @@ fn flat_component(
         .iter()
         .map(|score| {
             let known = format!("({} ?? {})", score.call, score.default);
-            if score.weight < 0.0 { format!("(-1 * {known})") } else { known }
+            // Wire: such clients sort every score downwards.
+            if score.order_by == "Ascending" { format!("(-1 * {known})") } else { known }
         })
         .collect();
     let filter = match &query.filter {

@@ -1,0 +1,75 @@
+//! Queries over several ranges that the server merges itself, for clients that ask for it.
+//!
+//! All ranges are one source to the operators, so rows, order and pages are those of one range. A continuation holds
+//! one position; item numbers and sort keys mean the same in every range, so that it survives splits and merges.
+
+use std::collections::VecDeque;
+
+use model::Charge;
+use query::{MergedSource, PageRequest, Statement};
+
+use super::ItemRequest;
+use super::feed::Page;
+use super::query::{PAGE_TIME, Target, account_error, to_bytes};
+use super::query_facts::{self, Totals};
+use crate::outcome::Failed;
+use crate::walk::{Cursor, Walk};
+
+impl ItemRequest<'_> {
+    /// Computes a page over all ranges of the target, reading up to `degree` of them at once.
+    pub(super) fn merged_rows(
+        &self,
+        statement: &Statement,
+        target: &Target,
+        mut walk: Walk<Option<String>>,
+        degree: usize,
+        wants_usage: bool,
+    ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
+        let started = self.inner.env().monotonic();
+        let mut page = Page::new(self.items_max());
+        let mut totals = Totals::default();
+        let position = walk.cursors.pop_front().and_then(|cursor| cursor.position);
+        let mut sources = Vec::new();
+        let epks = &target.scope.epks;
+        for range in self.container.ranges.overlapping(epks) {
+            let part = range.entry.epks.intersect(epks);
+            let Some(source) = part.and_then(|part| target.source(range, &part)) else { continue };
+            let is_fit = self.check_session(range).and_then(|()| self.admit(range));
+            is_fit.map_err(|error| self.fail_at(range, error))?;
+            page.serve(range.id(), range.partition.lsn());
+            sources.push(source);
+        }
+        let source = MergedSource::new(sources, degree);
+        totals.index_usage = wants_usage.then(|| statement.index_usage(&source));
+        let room = page.room();
+        let request = PageRequest {
+            items_max: room.items_max,
+            bytes_max: room.bytes_max,
+            deadline: Some(started.saturating_add(PAGE_TIME)),
+            continuation: position.as_deref(),
+        };
+        let rows =
+            statement.run(&source, &request).map_err(|error| self.fail(account_error(error)))?;
+        totals.add(&rows.metrics);
+        charge(&mut page, &rows);
+        page.rows = rows.rows.iter().map(to_bytes).collect();
+        totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
+        walk.cursors = VecDeque::new();
+        if let Some(next) = rows.continuation {
+            walk.cursors.push_back(Cursor { epks: epks.clone(), position: Some(next) });
+        }
+        Ok((page, walk, totals))
+    }
+}
+
+/// Charges what the rows took to the ranges alike; each of them costs a look, as it would cost a request.
+fn charge(page: &mut Page, rows: &query::Page) {
+    let look = query_facts::charge(&query::Metrics::default());
+    let total = query_facts::charge(&rows.metrics).hundredths();
+    let n_ranges = u64::try_from(page.served.len().max(1)).unwrap_or(u64::MAX);
+    let share = total.saturating_sub(look.hundredths()).div_ceil(n_ranges);
+    for (range, _) in page.served.clone() {
+        page.add(range, Vec::new(), look + Charge::from_hundredths(share));
+    }
+    page.charge = page.charge.max(look);
+}

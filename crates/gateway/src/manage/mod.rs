@@ -1,0 +1,216 @@
+//! The management API under `/_orrery/`: what the service's control plane and portal do, and what tests of client
+//! retries need. JSON in, JSON out; every call needs a key of the account that may write, as
+//! `Authorization: Bearer <key>`.
+//!
+//! `docs/management.md` lists the routes.
+
+mod emulator;
+pub(crate) mod faults;
+mod ranges;
+mod relocations;
+mod route;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, StatusCode, header, request::Parts};
+use http_body_util::Full;
+use hyper::body::Body;
+use model::{Object, Value, json};
+
+use crate::{auth::WELL_KNOWN_KEY, body, error::Error, gateway::State};
+use emulator::EmulatorRoute;
+pub(crate) use emulator::Operations;
+use faults::Rule;
+use route::Route;
+
+const PREFIX: &str = "/_orrery";
+
+// Limit: the clock moves forward only, and time stamps have 32 bits.
+const ADVANCE_SECONDS_MAX: f64 = 10.0 * 366.0 * 86_400.0;
+
+/// A management call that succeeded.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Value,
+}
+
+impl Done {
+    fn ok(body: Value) -> Done {
+        Done { status: StatusCode::OK, body }
+    }
+
+    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut text = Vec::new();
+        self.body.write_to(&mut text);
+        let mut response = Response::new(Full::new(Bytes::from(text)));
+        *response.status_mut() = self.status;
+        let kind = http::HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}
+
+/// What a management call can fail with.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    Refused(Error),
+    Account(account::Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed::Refused(error)
+    }
+}
+
+impl From<account::Error> for Failed {
+    fn from(error: account::Error) -> Failed {
+        Failed::Account(error)
+    }
+}
+
+/// Says whether a path belongs to the management API.
+pub(crate) fn is_managed(path: &str) -> bool {
+    path.strip_prefix(PREFIX).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        || EmulatorRoute::parse(path).is_some()
+}
+
+/// Answers a management call.
+pub(crate) async fn answer<B>(state: &Arc<State>, parts: &Parts, body: B) -> Result<Done, Failed>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+{
+    if let Some(route) = EmulatorRoute::parse(parts.uri.path()) {
+        let answer = answer_emulator(state, parts, body, route).await;
+        return Ok(answer.unwrap_or_else(|failed| emulator::failure(&failed)));
+    }
+    check_key(state, &parts.headers)?;
+    let path = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+    let route = Route::parse(path)?;
+    let body = body::read(body, &state.options.limits).await?;
+    let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
+    run(state, &parts.method, route, &body).await
+}
+
+async fn answer_emulator<B>(
+    state: &Arc<State>,
+    parts: &Parts,
+    body: B,
+    route: EmulatorRoute,
+) -> Result<Done, Failed>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+{
+    if !state.keys.contains_text(WELL_KNOWN_KEY.as_bytes()) {
+        check_key(state, &parts.headers)?;
+    }
+    let body = body::read(body, &state.options.limits).await?;
+    let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
+    let is_post = parts.method == Method::POST;
+    emulator::run(&state.account, &state.operations, is_post, route, &body).await
+}
+
+/// Every key that may write is good; comparing takes the same time whatever was sent.
+fn check_key(state: &State, headers: &HeaderMap) -> Result<(), Error> {
+    let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, key) = header.and_then(|text| text.split_once(' ')).unwrap_or_default();
+    if scheme.eq_ignore_ascii_case("bearer") && state.keys.contains_text(key.trim().as_bytes()) {
+        Ok(())
+    } else {
+        Err(Error::ManagementKey)
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Value, Error> {
+    let value = json::parse(body).map_err(|error| invalid(&error.to_string()))?;
+    if matches!(value, Value::Object(_)) { Ok(value) } else { Err(invalid("not a JSON object")) }
+}
+
+pub(crate) fn invalid(reason: &str) -> Error {
+    Error::BodyInvalid { reason: crate::error::excerpt(reason) }
+}
+
+async fn run(
+    state: &Arc<State>,
+    method: &Method,
+    route: Route,
+    body: &Value,
+) -> Result<Done, Failed> {
+    let account = &state.account;
+    Ok(match (method.as_str(), route) {
+        ("GET", Route::Root) => Done::ok(route::list()),
+        ("GET", Route::Ranges { container: None }) => Done::ok(ranges::all(account)?),
+        ("GET", Route::Ranges { container: Some(container) }) => {
+            Done::ok(ranges::of(account, &container)?)
+        }
+        ("POST", Route::Relocate { container, command }) => {
+            relocations::start(account, &container, &command, body).await?
+        }
+        ("POST", Route::Throughput { container }) => {
+            account.redistribute(&container, ranges::shares(body)?).await?;
+            Done::ok(ranges::of(account, &container)?)
+        }
+        ("POST", Route::Hold { container, is_held }) => {
+            Done::ok(relocations::hold(account, &container, is_held, body)?)
+        }
+        ("GET", Route::Relocations) => Done::ok(relocations::list(account)),
+        ("GET", Route::Relocation { id }) => Done::ok(relocations::show(&account.relocation(id)?)),
+        ("DELETE", Route::Relocation { id }) => {
+            account.cancel_relocation(id)?;
+            Done::ok(relocations::show(&account.relocation(id)?))
+        }
+        ("GET", Route::Faults) => Done::ok(state.faults.show()),
+        ("POST", Route::Faults) => {
+            let id = state.faults.add(Rule::parse(body)?)?;
+            Done { status: StatusCode::CREATED, body: object([("id", number(id))]) }
+        }
+        ("DELETE", Route::Faults) => {
+            state.faults.clear();
+            Done::ok(state.faults.show())
+        }
+        ("GET", Route::Clock) => Done::ok(clock(state)),
+        ("POST", Route::Clock) => {
+            account.advance_clock(seconds(body)?);
+            // What fell due meanwhile is gone when this answers.
+            account.run_jobs_once().await?;
+            Done::ok(clock(state))
+        }
+        ("POST", Route::Reset { container: None }) => {
+            account.reset().await?;
+            Done::ok(object([("reset", "account".into())]))
+        }
+        ("POST", Route::Reset { container: Some(container) }) => {
+            account.reset_container(&container).await?;
+            Done::ok(object([("reset", "container".into())]))
+        }
+        (other, _) => {
+            return Err(Error::MethodNotAllowed { method: crate::error::excerpt(other) }.into());
+        }
+    })
+}
+
+fn clock(state: &State) -> Value {
+    object([("nowMs", number(state.account.now_ms()))])
+}
+
+fn seconds(body: &Value) -> Result<Duration, Error> {
+    let seconds = body.get("advanceSeconds").and_then(Value::as_f64);
+    let seconds = seconds.filter(|seconds| (0.0..=ADVANCE_SECONDS_MAX).contains(seconds));
+    let seconds = seconds.ok_or_else(|| invalid("advanceSeconds must be a number from 0 up"))?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+pub(crate) fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let mut object = Object::new();
+    for (name, value) in entries {
+        object.insert(name, value);
+    }
+    Value::Object(object)
+}
+
+pub(crate) fn number(number: u64) -> Value {
+    i64::try_from(number).unwrap_or(i64::MAX).into()
+}

@@ -1,0 +1,126 @@
+//! Paths of the management API.
+
+use account::{Link, ResourceKind};
+use model::Value;
+use percent_encoding::percent_decode_str;
+
+use super::object;
+use super::relocations::Command;
+use crate::error::Error;
+
+/// Every route, for the root page and for the documentation.
+const ROUTES: &[&str] = &[
+    "GET /_orrery/",
+    "GET /_orrery/ranges",
+    "GET /_orrery/dbs/{db}/colls/{coll}/ranges",
+    "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/split",
+    "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/move",
+    "POST /_orrery/dbs/{db}/colls/{coll}/ranges/merge",
+    "POST /_orrery/dbs/{db}/colls/{coll}/throughput",
+    "POST /_orrery/dbs/{db}/colls/{coll}/hold",
+    "POST /_orrery/dbs/{db}/colls/{coll}/release",
+    "GET /_orrery/relocations",
+    "GET /_orrery/relocations/{id}",
+    "DELETE /_orrery/relocations/{id}",
+    "POST /_orrery/dbs/{db}/colls/{coll}/reset",
+    "POST /_orrery/reset",
+    "GET /_orrery/faults",
+    "POST /_orrery/faults",
+    "DELETE /_orrery/faults",
+    "GET /_orrery/clock",
+    "POST /_orrery/clock",
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    Root,
+    Ranges { container: Option<Link> },
+    Reset { container: Option<Link> },
+    Throughput { container: Link },
+    Relocate { container: Link, command: Command },
+    Hold { container: Link, is_held: bool },
+    Relocations,
+    Relocation { id: u64 },
+    Faults,
+    Clock,
+}
+
+impl Route {
+    /// Reads what follows `/_orrery`.
+    pub(crate) fn parse(path: &str) -> Result<Route, Error> {
+        let segments = segments(path)?;
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        Ok(match segments.as_slice() {
+            [] => Route::Root,
+            ["ranges"] => Route::Ranges { container: None },
+            ["reset"] => Route::Reset { container: None },
+            ["faults"] => Route::Faults,
+            ["relocations"] => Route::Relocations,
+            ["relocations", id] => {
+                Route::Relocation { id: id.parse().map_err(|_| Error::ManagementRoute)? }
+            }
+            ["clock"] => Route::Clock,
+            ["dbs", database, "colls", container, rest @ ..] => {
+                Route::of_container(link(database, container), rest)?
+            }
+            _ => return Err(Error::ManagementRoute),
+        })
+    }
+}
+
+impl Route {
+    fn of_container(container: Link, rest: &[&str]) -> Result<Route, Error> {
+        let relocate = |command| Route::Relocate { container: container.clone(), command };
+        Ok(match rest {
+            ["ranges"] => Route::Ranges { container: Some(container) },
+            ["reset"] => Route::Reset { container: Some(container) },
+            ["throughput"] => Route::Throughput { container },
+            ["hold"] => Route::Hold { container, is_held: true },
+            ["release"] => Route::Hold { container, is_held: false },
+            ["ranges", "merge"] => relocate(Command::Merge),
+            ["ranges", range, "split"] => relocate(Command::Split((*range).to_owned())),
+            ["ranges", range, "move"] => relocate(Command::Move((*range).to_owned())),
+            _ => return Err(Error::ManagementRoute),
+        })
+    }
+}
+
+pub(crate) fn segments(path: &str) -> Result<Vec<String>, Error> {
+    let path = path.trim_matches('/');
+    let segments = path.split('/').filter(|_| !path.is_empty()).map(|segment| {
+        let decoded = percent_decode_str(segment).decode_utf8().map_err(|_| Error::UrlInvalid)?;
+        if decoded.is_empty() { Err(Error::UrlInvalid) } else { Ok(decoded.into_owned()) }
+    });
+    segments.collect()
+}
+
+pub(crate) fn link(database: &str, container: &str) -> Link {
+    Link {
+        segments: vec![
+            (ResourceKind::Database, database.to_owned()),
+            (ResourceKind::Container, container.to_owned()),
+        ],
+    }
+}
+
+pub(crate) fn list() -> Value {
+    let routes = ROUTES.iter().map(|route| Value::from(*route)).collect();
+    object([("version", env!("CARGO_PKG_VERSION").into()), ("routes", Value::Array(routes))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_routes() {
+        let container = Some(link("d 1", "c"));
+        assert_eq!(Route::parse("").unwrap(), Route::Root);
+        assert_eq!(Route::parse("/ranges/").unwrap(), Route::Ranges { container: None });
+        let path = "/dbs/d%201/colls/c/ranges";
+        assert_eq!(Route::parse(path).unwrap(), Route::Ranges { container });
+        for bad in ["/nothing", "/dbs/d/colls/c", "/dbs/d", "/dbs//colls/c/ranges", "/%FF"] {
+            assert!(Route::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
