@@ -88,17 +88,6 @@ impl Caller {
         }
     }
 
-    pub(crate) async fn create(
-        &mut self,
-        owner: Link,
-        kind: ResourceKind,
-        body: &str,
-    ) -> Result<Outcome, Refusal> {
-        let body = Bytes::copy_from_slice(body.as_bytes());
-        let operation = Operation::Create { owner, kind, body, is_upsert: false };
-        self.execute(operation, Options::default()).await
-    }
-
     pub(crate) async fn item(&mut self, pk: u64, action: ItemAction) -> Result<Outcome, Refusal> {
         self.items(
             PartitionKey::from_header(&format!("[\"{pk}\"]")).ok(),
