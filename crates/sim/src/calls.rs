@@ -8,7 +8,6 @@ use account::{
     Account, Body, Call, FeedMode, FeedStart, IndexMetrics, ItemAction, ItemOperation, Link,
     Operation, Options, Outcome, Principal, QueryText, ResourceKind,
 };
-use bytes::Bytes;
 use model::{Env, Failure, Lsn, PartitionKey, RangeId, SessionEntry, SessionToken, Value, json};
 
 /// Limit: tries of one call that is told to come back later.

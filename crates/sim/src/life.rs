@@ -85,7 +85,7 @@ async fn serve(world: &World, number: u64, ending: Ending, disk: &Arc<Disk>) -> 
     } else {
         check_layout(world, &account).await?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::new(AtomicBool::new(false));
     let relocator = Relocator {
         world: world.clone(),
         account: Arc::clone(&account),
@@ -95,7 +95,7 @@ async fn serve(world: &World, number: u64, ending: Ending, disk: &Arc<Disk>) -> 
             Ending::Step(step) => Some(step),
             Ending::Commits(_) | Ending::Peace => None,
         },
-        stop: Arc::clone(&stop),
+        is_over: Arc::clone(&is_over),
     };
     let relocator = tokio::spawn(relocator.run());
     let mut actors = JoinSet::new();
@@ -109,7 +109,7 @@ async fn serve(world: &World, number: u64, ending: Ending, disk: &Arc<Disk>) -> 
     }
     actors.spawn(pager(world.clone(), caller.clone(), world.random(1000 * number + 300), 3));
     while actors.join_next().await.is_some() {}
-    stop.store(true, Ordering::SeqCst);
+    is_over.store(true, Ordering::SeqCst);
     relocator.await.map_err(|error| format!("the relocator died: {error}"))?;
     for step in RelocationStep::ALL {
         let _ = account.release_relocations(&container(), step);
