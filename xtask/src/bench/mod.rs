@@ -7,8 +7,10 @@ mod bare;
 mod creates;
 mod growth;
 mod load;
+mod queries;
 mod raw_store;
 mod reads;
+mod resolvers;
 mod rows;
 mod scripts;
 mod setup;
@@ -32,7 +34,7 @@ pub(crate) struct BenchArguments {
     /// Seconds per measurement
     #[arg(long, default_value_t = 5)]
     seconds: u64,
-    /// Items of the large container in the growth measurement
+    /// Items of the large container in the growth and query measurements
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
     /// Only these parts; none means all
@@ -50,6 +52,8 @@ enum Part {
     Creates,
     Growth,
     Scripts,
+    Queries,
+    Resolvers,
 }
 
 /// What every part needs.
@@ -99,6 +103,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Scripts) {
         runtime.block_on(scripts::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Queries) {
+        runtime.block_on(queries::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Resolvers) {
+        resolvers::measure(&bench, &mut table)?;
     }
     println!("\n{table}");
     Ok(())
