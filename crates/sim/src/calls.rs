@@ -8,7 +8,6 @@ use account::{
     Account, Body, Call, FeedMode, FeedStart, IndexMetrics, ItemAction, ItemOperation, Link,
     Operation, Options, Outcome, Principal, QueryText, ResourceKind,
 };
-use bytes::Bytes;
 use model::{Env, Failure, Lsn, PartitionKey, RangeId, SessionEntry, SessionToken, Value, json};
 
 /// Limit: tries of one call that is told to come back later.
@@ -86,17 +85,6 @@ impl Caller {
                 }
             }
         }
-    }
-
-    pub(crate) async fn create(
-        &mut self,
-        owner: Link,
-        kind: ResourceKind,
-        body: &str,
-    ) -> Result<Outcome, Refusal> {
-        let body = Bytes::copy_from_slice(body.as_bytes());
-        let operation = Operation::Create { owner, kind, body, is_upsert: false };
-        self.execute(operation, Options::default()).await
     }
 
     pub(crate) async fn item(&mut self, pk: u64, action: ItemAction) -> Result<Outcome, Refusal> {

@@ -19,8 +19,8 @@ pub(crate) struct Follow {
 
 impl Follow {
     /// Says what is wrong with the order of an item's entries.
-    fn add(&mut self, name: String, lsn: i64, version: Option<u64>) -> Result<(), String> {
-        let entries = self.items.entry(name.clone()).or_default();
+    fn add(&mut self, name: &str, lsn: i64, version: Option<u64>) -> Result<(), String> {
+        let entries = self.items.entry(name.to_owned()).or_default();
         if let Some((last, _)) = entries.last().filter(|(last, _)| *last >= lsn) {
             return Err(format!("{name}: {lsn} after {last} in a feed"));
         }
@@ -69,7 +69,7 @@ pub(crate) async fn catch_up(world: &World, caller: &mut Caller, mode: FeedMode)
             let added = match entry {
                 Some((name, lsn, version)) => {
                     world.trace(&format!("{mode:?} {name} {version:?}"));
-                    world.with(|known| follow_of(mode, known).add(name, lsn, version))
+                    world.with(|known| follow_of(mode, known).add(&name, lsn, version))
                 }
                 None => Err("an entry of a feed cannot be read".to_owned()),
             };

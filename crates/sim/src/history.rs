@@ -101,7 +101,7 @@ impl History {
         for (item, events) in &self.items {
             let events: Vec<Event> =
                 events.iter().copied().filter(|event| event.told != Told::Refused).collect();
-            if !Search::new(&events).is_explained() {
+            if !Search::new(&events).succeeds() {
                 return Err(format!("no order of effects explains {item}: {events:#?}"));
             }
         }
@@ -109,22 +109,27 @@ impl History {
     }
 }
 
+/// The state of an item: its version, if it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct State(Option<u64>);
+
 /// The state of an item after an event, or `None` if the answer does not fit the state.
-fn after(state: Option<u64>, event: &Event) -> Option<Option<u64>> {
-    let fits = |is_fit: bool, next: Option<u64>| is_fit.then_some(next);
+fn after(state: State, event: &Event) -> Option<State> {
+    let State(before) = state;
+    let fits = |is_fit: bool, next: Option<u64>| is_fit.then_some(State(next));
     match (event.ask, event.told) {
-        (Ask::Read, Told::Found(version)) => fits(state == Some(version), state),
-        (Ask::Read, Told::Missing) => fits(state.is_none(), state),
+        (Ask::Read, Told::Found(version)) => fits(before == Some(version), before),
+        (Ask::Read | Ask::Delete, Told::Missing) => fits(before.is_none(), before),
         (Ask::Read, _) => Some(state),
-        (Ask::Create(version), Told::Created) => fits(state.is_none(), Some(version)),
-        (Ask::Create(_), Told::Exists) => fits(state.is_some(), state),
-        (Ask::Create(version), Told::Nothing) => Some(state.or(Some(version))),
-        (Ask::Upsert(version), Told::Created) => fits(state.is_none(), Some(version)),
-        (Ask::Upsert(version), Told::Replaced) => fits(state.is_some(), Some(version)),
-        (Ask::Upsert(version), Told::Nothing) => Some(Some(version)),
-        (Ask::Delete, Told::Deleted) => fits(state.is_some(), None),
-        (Ask::Delete, Told::Missing) => fits(state.is_none(), state),
-        (Ask::Delete, Told::Nothing) => Some(None),
+        (Ask::Create(version) | Ask::Upsert(version), Told::Created) => {
+            fits(before.is_none(), Some(version))
+        }
+        (Ask::Create(_), Told::Exists) => fits(before.is_some(), before),
+        (Ask::Create(version), Told::Nothing) => Some(State(before.or(Some(version)))),
+        (Ask::Upsert(version), Told::Replaced) => fits(before.is_some(), Some(version)),
+        (Ask::Upsert(version), Told::Nothing) => Some(State(Some(version))),
+        (Ask::Delete, Told::Deleted) => fits(before.is_some(), None),
+        (Ask::Delete, Told::Nothing) => Some(State(None)),
         (Ask::Create(_) | Ask::Upsert(_) | Ask::Delete, _) => None,
     }
 }
@@ -132,7 +137,7 @@ fn after(state: Option<u64>, event: &Event) -> Option<Option<u64>> {
 /// Depth-first search over the orders that respect real time (Wing and Gong), remembering dead ends.
 struct Search<'a> {
     events: &'a [Event],
-    seen: HashSet<(Vec<u64>, Option<u64>)>,
+    seen: HashSet<(Vec<u64>, State)>,
 }
 
 impl<'a> Search<'a> {
@@ -140,12 +145,13 @@ impl<'a> Search<'a> {
         Search { events, seen: HashSet::new() }
     }
 
-    fn is_explained(mut self) -> bool {
+    /// Says whether there is such an order.
+    fn succeeds(mut self) -> bool {
         let done = vec![0; self.events.len().div_ceil(64)];
-        self.goes_on(done, None)
+        self.goes_on(&done, State(None))
     }
 
-    fn goes_on(&mut self, done: Vec<u64>, state: Option<u64>) -> bool {
+    fn goes_on(&mut self, done: &[u64], state: State) -> bool {
         let is_done = |index: usize| done[index / 64] & (1 << (index % 64)) != 0;
         let left: Vec<(usize, &Event)> =
             self.events.iter().enumerate().filter(|(index, _)| !is_done(*index)).collect();
@@ -153,7 +159,7 @@ impl<'a> Search<'a> {
         if left.iter().all(|(_, event)| event.told == Told::Nothing) {
             return true;
         }
-        if !self.seen.insert((done.clone(), state)) {
+        if !self.seen.insert((done.to_vec(), state)) {
             return false;
         }
         // The next effect is one that began before every open event ended.
@@ -163,9 +169,9 @@ impl<'a> Search<'a> {
                 break;
             }
             if let Some(next) = after(state, event) {
-                let mut done = done.clone();
+                let mut done = done.to_vec();
                 done[index / 64] |= 1 << (index % 64);
-                if self.goes_on(done, next) {
+                if self.goes_on(&done, next) {
                     return true;
                 }
             }
@@ -181,7 +187,7 @@ mod tests {
     fn check(events: &[(Ask, Told, u64, u64)]) -> bool {
         let events: Vec<Event> =
             events.iter().map(|&(ask, told, start, end)| Event { ask, told, start, end }).collect();
-        Search::new(&events).is_explained()
+        Search::new(&events).succeeds()
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use account::{
-    Account, AccountOptions, Enforcement, FeedMode, ItemAction, Link, Pace, RelocationOptions,
-    RelocationStep, ResourceKind,
+    Account, AccountOptions, Enforcement, FeedMode, ItemAction, Link, Operation, Options, Pace,
+    RelocationOptions, RelocationStep, ResourceKind,
 };
 use model::Value;
 use tokio::task::JoinSet;
@@ -72,15 +72,20 @@ pub(crate) async fn live(world: &World, number: u64, ending: Ending) -> Result<(
 
 async fn serve(world: &World, number: u64, ending: Ending, disk: &Arc<Disk>) -> Result<(), String> {
     let store: Arc<dyn store::Store> = Arc::<Disk>::clone(disk);
-    let opened = Account::open(store, options(world.seed), world.env.clone()).await;
-    let account = opened.map_err(|error| format!("the account does not open: {error}"))?;
+    let account = loop {
+        match Account::open(Arc::clone(&store), options(world.seed), world.env.clone()).await {
+            Ok(account) => break account,
+            Err(account::Error::Store(store::Error::Unavailable(_))) => {}
+            Err(error) => return Err(format!("the account does not open: {error}")),
+        }
+    };
     let mut caller = Caller::new(&account, &world.env);
     if number == 0 {
         fill(world, &mut caller).await?;
     } else {
         check_layout(world, &account).await?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::new(AtomicBool::new(false));
     let relocator = Relocator {
         world: world.clone(),
         account: Arc::clone(&account),
@@ -90,7 +95,7 @@ async fn serve(world: &World, number: u64, ending: Ending, disk: &Arc<Disk>) -> 
             Ending::Step(step) => Some(step),
             Ending::Commits(_) | Ending::Peace => None,
         },
-        stop: Arc::clone(&stop),
+        is_over: Arc::clone(&is_over),
     };
     let relocator = tokio::spawn(relocator.run());
     let mut actors = JoinSet::new();
@@ -104,7 +109,7 @@ async fn serve(world: &World, number: u64, ending: Ending, disk: &Arc<Disk>) -> 
     }
     actors.spawn(pager(world.clone(), caller.clone(), world.random(1000 * number + 300), 3));
     while actors.join_next().await.is_some() {}
-    stop.store(true, Ordering::SeqCst);
+    is_over.store(true, Ordering::SeqCst);
     relocator.await.map_err(|error| format!("the relocator died: {error}"))?;
     for step in RelocationStep::ALL {
         let _ = account.release_relocations(&container(), step);
@@ -121,16 +126,15 @@ async fn serve(world: &World, number: u64, ending: Ending, disk: &Arc<Disk>) -> 
 
 /// A database, a container, and the items that stay. The feeds start before the first write of a client.
 async fn fill(world: &World, caller: &mut Caller) -> Result<(), String> {
-    let made = |what: &str| {
-        let what = what.to_owned();
-        move |refusal| format!("{what} cannot be made: {refusal:?}")
-    };
-    caller
-        .create(Link::default(), ResourceKind::Database, r#"{"id":"d"}"#)
-        .await
-        .map_err(made("d"))?;
     let database = Link { segments: vec![(ResourceKind::Database, "d".to_owned())] };
-    caller.create(database, ResourceKind::Container, CONTAINER).await.map_err(made("c"))?;
+    let create = |owner: &Link, kind, body: &str| Operation::Create {
+        owner: owner.clone(),
+        kind,
+        body: body.to_owned().into(),
+        is_upsert: false,
+    };
+    insist(caller, create(&Link::default(), ResourceKind::Database, r#"{"id":"d"}"#)).await?;
+    insist(caller, create(&database, ResourceKind::Container, CONTAINER)).await?;
     for n in 0..N_STILL {
         let (pk, body) = still_body(n);
         let action = ItemAction::Create { body: body.into(), is_upsert: true };
@@ -142,6 +146,17 @@ async fn fill(world: &World, caller: &mut Caller) -> Result<(), String> {
     }
     catch_up(world, caller, FeedMode::AllVersionsAndDeletes).await;
     Ok(())
+}
+
+/// Tries again while the store says no.
+async fn insist(caller: &mut Caller, operation: Operation) -> Result<(), String> {
+    loop {
+        match caller.execute(operation.clone(), Options::default()).await {
+            Ok(_) => return Ok(()),
+            Err(refusal) if refusal.is_harmless() => {}
+            Err(refusal) => return Err(format!("{operation:?} is refused: {refusal:?}")),
+        }
+    }
 }
 
 /// Ranges tile the hash space, partitions agree with themselves, and nothing is left of what failed.

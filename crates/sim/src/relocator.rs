@@ -21,12 +21,12 @@ pub(crate) struct Relocator {
     pub(crate) random: Random,
     /// The power goes when a relocation gets here.
     pub(crate) crash_before: Option<RelocationStep>,
-    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) is_over: Arc<AtomicBool>,
 }
 
 impl Relocator {
     pub(crate) async fn run(mut self) {
-        while !self.stop.load(Ordering::SeqCst) {
+        while !self.is_over.load(Ordering::SeqCst) {
             self.random.rest(40).await;
             let Some(id) = self.start() else { continue };
             self.world.with(|known| known.n_relocations += 1);

@@ -18,6 +18,9 @@ use crate::range_map::Range;
 // Limit: ended relocations that are remembered.
 const ENDED_MAX: usize = 200;
 
+/// How long a range is left alone after a relocation of it failed, unless somebody commands another.
+const RETRY_MS: u64 = 30_000;
+
 #[derive(Debug)]
 pub(crate) struct Relocations {
     state: Mutex<State>,
@@ -198,6 +201,17 @@ impl Relocations {
         let state = self.state.lock();
         let jobs = state.active.values().filter(|job| job.container == container);
         jobs.map(|job| job.status.clone()).collect()
+    }
+
+    /// Says whether a relocation of the range failed a short time ago: trying again at once would fail again.
+    pub(super) fn has_failed_lately(&self, path: &str, range: RangeId, now_ms: u64) -> bool {
+        let state = self.state.lock();
+        state.ended.iter().rev().any(|status| {
+            matches!(status.end, Some(RelocationEnd::Failed(_)))
+                && status.container == path
+                && status.sources.contains(&range)
+                && status.ended_ms.is_some_and(|ended| now_ms < ended.saturating_add(RETRY_MS))
+        })
     }
 
     pub(super) fn n_active(&self) -> usize {

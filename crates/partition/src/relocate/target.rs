@@ -303,13 +303,11 @@ impl Sheet {
         let counters = match self.counters.entry(place) {
             Entry::Occupied(counters) => counters.into_mut(),
             Entry::Vacant(free) => {
-                let before = match recent.get(free.key()) {
-                    Some(record) => *record,
-                    None => {
-                        let stored = self.snapshot.get(&keys.logical(free.key()))?;
-                        let stored = stored.as_deref().map(LogicalRecord::decode).transpose()?;
-                        stored.unwrap_or_default()
-                    }
+                let before = if let Some(record) = recent.get(free.key()) {
+                    *record
+                } else {
+                    let stored = self.snapshot.get(&keys.logical(free.key()))?;
+                    stored.as_deref().map(LogicalRecord::decode).transpose()?.unwrap_or_default()
                 };
                 free.insert(Counters { before, now: before })
             }
