@@ -79,7 +79,7 @@ impl Container {
         match meter::provisioned(tables, self) {
             None => 0.0,
             Some((units, Some(_))) => range.meter.peak() / units,
-            Some((units, None)) => range.meter.peak() / (units * self.ranges.throughput_fraction()),
+            Some((units, None)) => range.meter.peak() / (units * range.share),
         }
     }
 

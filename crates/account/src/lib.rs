@@ -35,6 +35,7 @@ mod resources;
 mod scripts;
 mod seal;
 mod session;
+mod shares;
 mod throughput;
 mod walk;
 
@@ -47,7 +48,7 @@ pub use operation::*;
 pub use outcome::*;
 pub use policy_error::PolicyError;
 pub use relocate::{
-    RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
+    Pace, RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
     RelocationReason, RelocationStatus, RelocationStep,
 };
 pub use throughput::ThroughputError;

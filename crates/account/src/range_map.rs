@@ -13,6 +13,7 @@ use crate::body;
 use crate::catalog::record::{number_value, read_number};
 use crate::error::{Error, Result};
 use crate::meter::RangeMeter;
+use crate::shares;
 
 /// What the catalog keeps of a range.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +63,8 @@ pub(crate) struct Range {
     pub(crate) entry: RangeEntry,
     pub(crate) partition: Partition,
     pub(crate) meter: Arc<RangeMeter>,
+    /// Its part of the container's throughput.
+    pub(crate) share: f64,
 }
 
 impl Range {
@@ -116,18 +119,21 @@ impl RangeMap {
         if !tiles(&entries) {
             return Err(corrupt("they do not tile the hash space"));
         }
-        let range = |entry: RangeEntry| {
+        let ids: Vec<RangeId> = entries.iter().map(|entry| entry.id).collect();
+        let shares = shares::of(state, &ids);
+        let range = |(entry, share): (RangeEntry, f64)| {
             if let Some(OpenPartition { partition, meter }) = open.remove(&entry.incarnation) {
                 partition.set_settings(Arc::clone(settings));
-                return Ok(Range { entry, partition, meter });
+                return Ok(Range { entry, partition, meter, share });
             }
             let (store, settings) = (Arc::clone(store), Arc::clone(settings));
             let epks = entry.epks.clone();
             let partition =
                 Partition::open(store, entry.incarnation, entry.id, epks, settings, env.clone())?;
-            Ok(Range { entry, partition, meter: Arc::new(RangeMeter::new(env.clone())) })
+            let meter = Arc::new(RangeMeter::new(env.clone()));
+            Ok(Range { entry, partition, meter, share })
         };
-        let ranges = entries.into_iter().map(range).collect::<Result<Vec<_>>>()?;
+        let ranges = entries.into_iter().zip(shares).map(range).collect::<Result<Vec<_>>>()?;
         let etag = state.get("rangesEtag").and_then(Value::as_str);
         let etag = etag.ok_or_else(|| corrupt("no etag"))?.to_owned();
         Ok(RangeMap { ranges, etag })
@@ -152,12 +158,6 @@ impl RangeMap {
 
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
-    }
-
-    /// The part of the container's throughput that each range has.
-    pub(crate) fn throughput_fraction(&self) -> f64 {
-        let n_ranges = u32::try_from(self.ranges.len()).unwrap_or(u32::MAX);
-        1.0 / f64::from(n_ranges.max(1))
     }
 
     pub(crate) fn overlapping<'a>(&'a self, epks: &'a EpkRange) -> impl Iterator<Item = &'a Range> {

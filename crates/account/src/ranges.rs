@@ -100,7 +100,7 @@ fn row(container: &Container, range: &Range) -> Bytes {
         ("maxExclusive", entry.epks.max().to_string().into()),
         ("ridPrefix", i64::from(entry.rid_prefix).into()),
         ("_self", format!("{}pkranges/{rid}/", self_link(&container.chain)).into()),
-        ("throughputFraction", container.ranges.throughput_fraction().into()),
+        ("throughputFraction", range.share.into()),
         ("status", "online".into()),
         ("parents", Value::Array(parents.collect())),
         ("ownedArchivalPKRangeIds", Value::Array(Vec::new())),

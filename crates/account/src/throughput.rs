@@ -55,6 +55,16 @@ pub enum ThroughputError {
     MigrationContent(&'static str),
     #[error("The offer is already of the kind that the migration asks for")]
     MigrationPointless,
+    #[error("Every partition key range of the container needs its throughput, and no other")]
+    SharesIncomplete,
+    #[error("The throughput of a partition key range must be from 100 to 10000 RU/s")]
+    ShareOutside,
+    #[error("The throughput of all partition key ranges together must be the container's")]
+    SharesSum,
+    #[error("The throughput of a database is not divided over partition key ranges")]
+    SharesShared,
+    #[error("The container has no throughput to divide")]
+    SharesUnprovisioned,
     #[error("The offer property '{0}' cannot be changed")]
     OfferProperty(&'static str),
 }

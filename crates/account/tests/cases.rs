@@ -43,6 +43,7 @@ async fn filled(container: &Container, way: Way) -> Client {
         ("indexingPolicy", &container.policy),
         ("computedProperties", &container.computed),
         ("vectorEmbeddingPolicy", &container.vectors),
+        ("fullTextPolicy", &container.full_text),
     ];
     for (name, value) in members {
         if let Some(value) = value {

@@ -145,6 +145,11 @@ fn container_errors() -> Vec<Error> {
         ThroughputError::Both,
         ThroughputError::TooLow { requested: 1, min: 400 },
         ThroughputError::ManualStep,
+        ThroughputError::SharesIncomplete,
+        ThroughputError::ShareOutside,
+        ThroughputError::SharesSum,
+        ThroughputError::SharesShared,
+        ThroughputError::SharesUnprovisioned,
         ThroughputError::AutoscaleStep,
         ThroughputError::KindChanged,
     ];

@@ -205,3 +205,68 @@ async fn autoscale_shows_what_the_use_needs() {
     client.env.advance(Duration::from_secs(120));
     assert_eq!(shown().await, 100);
 }
+
+#[tokio::test]
+async fn throughput_can_be_given_to_chosen_ranges() {
+    let client = with_container(Enforcement::On, 2).await;
+    let link = support::link("dbs/d/colls/c");
+    let set = async |units: &[(u32, f64)]| {
+        let units = units.iter().map(|(id, units)| (model::RangeId(*id), *units)).collect();
+        client.account.redistribute(&link, units).await
+    };
+    set(&[(0, 300.0), (1, 100.0)]).await.unwrap();
+    let shares = || {
+        let heat = heat(&client);
+        heat.ranges.iter().map(|(_, heat)| heat.provisioned.unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(shares(), [300.0, 100.0]);
+    let ranges = client.ranges("dbs/d/colls/c", None, false).await;
+    let fraction = |at: usize| ranges.rows[at].get("throughputFraction").and_then(Value::as_f64);
+    assert_eq!((fraction(0), fraction(1)), (Some(0.75), Some(0.25)));
+    for bad in [
+        &[(0, 300.0)][..],
+        &[(0, 300.0), (7, 100.0)],
+        &[(0, 200.0), (1, 100.0)],
+        &[(0, 350.0), (1, 50.0)],
+        &[(0, 300.0), (1, 100.0), (1, 0.0)],
+        &[(0, f64::NAN), (1, 100.0)],
+    ] {
+        assert!(set(bad).await.is_err(), "{bad:?}");
+    }
+    let id = client.account.start_split(&link, model::RangeId(0), None).unwrap();
+    client.account.wait_for_relocation(id).await.unwrap();
+    assert_eq!(shares(), [150.0, 150.0, 100.0]);
+    set(&[]).await.unwrap();
+    assert!(shares().iter().all(|units| (units - 400.0 / 3.0).abs() < 1e-9));
+}
+
+#[tokio::test]
+async fn ranges_that_stay_hot_are_split_if_the_account_wants_it() {
+    let mut options = AccountOptions::default();
+    options.relocation.splits_on_heat = true;
+    let client = Client::with(store::open_memory(), options).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    let n_ranges = || heat(&client).ranges.len();
+    let minute = async |keys: usize| {
+        for n in 0..60 {
+            let key = format!("k{}", n % keys);
+            let calls = (0..100).map(|id| support::upsert_call(&item(id, &key))).collect();
+            let charge =
+                client.items().key(&format!("[\"{key}\"]")).batch(calls).await.facts.charge;
+            assert!(charge > Charge::from_hundredths(400 * 100), "{charge}");
+            client.env.advance(Duration::from_secs(1));
+        }
+        client.account.run_jobs_once().await.unwrap();
+    };
+    minute(1).await;
+    minute(1).await;
+    assert_eq!(n_ranges(), 1, "one hot key: a split would not help");
+    minute(40).await;
+    minute(40).await;
+    minute(40).await;
+    assert!(n_ranges() > 1);
+    let reasons: Vec<_> =
+        client.account.relocations().iter().map(|status| status.reason.name()).collect();
+    assert!(reasons.iter().all(|reason| *reason == "heat"), "{reasons:?}");
+}

@@ -189,6 +189,13 @@ impl Keys {
         KeyRange::new(bound(start), bound(end))
     }
 
+    /// All entries of a path.
+    pub(crate) fn terms_of(self, path: u16) -> KeyRange {
+        let mut key = self.start(Family::Index, TERM_PATH_BYTES);
+        key.extend_from_slice(&path.to_be_bytes());
+        KeyRange::prefix(&key)
+    }
+
     /// The record of a path, which gives it its number.
     pub(crate) fn path(self, path: &str) -> Vec<u8> {
         let mut key = self.start(Family::Path, path.len());

@@ -152,6 +152,19 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
         }))
     }
 
+    fn each_packed(&self, name: &str, visit: &mut dyn FnMut(u64, &[u8]) -> bool) -> Result<()> {
+        let mut goes_on = true;
+        for index in self.indexes().unwrap_or_default() {
+            if goes_on {
+                index.each_packed(name, &mut |number, packed| {
+                    goes_on = visit(number, packed);
+                    goes_on
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     fn n_items(&self) -> Option<u64> {
         self.indexes()?.iter().map(|index| index.n_items()).sum()
     }

@@ -116,6 +116,16 @@ pub trait ItemIndex {
         direction: Direction,
     ) -> Option<Numbers<'_>>;
 
+    /// Visits number and packed vector of each entry of a declared vector index, until `visit` says no.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn each_packed(
+        &self,
+        name: &str,
+        visit: &mut dyn FnMut(u64, &[u8]) -> bool,
+    ) -> Result<(), Error>;
+
     /// Returns how many items the source has, if that is known at once.
     fn n_items(&self) -> Option<u64> {
         None

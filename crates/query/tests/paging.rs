@@ -332,6 +332,14 @@ impl query::ItemIndex for SlowIndex {
         self.0.seek_in(name, span, after, direction)
     }
 
+    fn each_packed(
+        &self,
+        name: &str,
+        visit: &mut dyn FnMut(u64, &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.0.each_packed(name, visit)
+    }
+
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>, Error> {
         self.1.advance(Duration::from_millis(100));
         self.0.fetch(number)

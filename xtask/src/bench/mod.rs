@@ -10,6 +10,7 @@ mod load;
 mod queries;
 mod raw_store;
 mod reads;
+mod resolvers;
 mod rows;
 mod scripts;
 mod setup;
@@ -52,6 +53,7 @@ enum Part {
     Growth,
     Scripts,
     Queries,
+    Resolvers,
 }
 
 /// What every part needs.
@@ -104,6 +106,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Queries) {
         runtime.block_on(queries::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Resolvers) {
+        resolvers::measure(&bench, &mut table)?;
     }
     println!("\n{table}");
     Ok(())

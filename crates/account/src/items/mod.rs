@@ -235,7 +235,7 @@ impl ItemRequest<'_> {
     fn admit(&self, range: &Range) -> Result<()> {
         let Some(budget) = &self.budget else { return Ok(()) };
         let now = self.inner.env().monotonic();
-        budget.admit(now, range, self.container.ranges.throughput_fraction())
+        budget.admit(now, range)
     }
 
     /// Notes what a request used of a range.
@@ -243,7 +243,7 @@ impl ItemRequest<'_> {
         range.meter.record(at, charge);
         if let Some(budget) = &self.budget {
             let now = self.inner.env().monotonic();
-            budget.charge(now, range, self.container.ranges.throughput_fraction(), charge);
+            budget.charge(now, range, charge);
         }
     }
 

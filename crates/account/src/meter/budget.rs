@@ -16,6 +16,9 @@ use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::range_map::Range;
 
+// Limit: request units per second of one physical partition, however much the container has.
+const RANGE_UNITS_MAX: f64 = 10_000.0;
+
 type SharedBucket = Arc<Mutex<Bucket>>;
 
 /// The budgets of databases whose containers share one, by the number of the database.
@@ -50,9 +53,12 @@ impl Budget {
         Some(Budget { units, has_burst: options.has_burst, is_enforced, shared })
     }
 
-    fn rate(&self, fraction: f64) -> Rate {
-        let fraction = if self.shared.is_some() { 1.0 } else { fraction };
-        Rate { units: self.units * fraction, has_burst: self.has_burst }
+    fn rate(&self, range: &Range) -> Rate {
+        let units = match self.shared {
+            Some(_) => self.units,
+            None => (self.units * range.share).min(RANGE_UNITS_MAX),
+        };
+        Rate { units, has_burst: self.has_burst }
     }
 
     fn admitted(&self, now: Duration, meter: &RangeMeter, rate: Rate) -> Result<(), Wait> {
@@ -62,9 +68,9 @@ impl Budget {
         }
     }
 
-    /// Lets a request to `range` in, which has this fraction of the container's throughput.
-    pub(crate) fn admit(&self, now: Duration, range: &Range, fraction: f64) -> Result<()> {
-        let Err(wait) = self.admitted(now, &range.meter, self.rate(fraction)) else {
+    /// Lets a request to `range` in.
+    pub(crate) fn admit(&self, now: Duration, range: &Range) -> Result<()> {
+        let Err(wait) = self.admitted(now, &range.meter, self.rate(range)) else {
             return Ok(());
         };
         range.meter.throttled();
@@ -75,10 +81,10 @@ impl Budget {
         Ok(())
     }
 
-    pub(crate) fn charge(&self, now: Duration, range: &Range, fraction: f64, charge: Charge) {
+    pub(crate) fn charge(&self, now: Duration, range: &Range, charge: Charge) {
         match &self.shared {
-            Some(bucket) => bucket.lock().charge(now, self.rate(fraction), charge),
-            None => range.meter.charge(self.rate(fraction), charge),
+            Some(bucket) => bucket.lock().charge(now, self.rate(range), charge),
+            None => range.meter.charge(self.rate(range), charge),
         }
     }
 }

@@ -51,10 +51,10 @@ impl ContainerHeat {
         let provisioned = provisioned(tables, container);
         let is_shared = matches!(provisioned, Some((_, Some(_))));
         let provisioned = provisioned.map(|(units, _)| units);
-        let fraction = if is_shared { 1.0 } else { container.ranges.throughput_fraction() };
         let ranges = container.ranges.iter().map(|range| {
             let mut heat = range.meter.heat();
-            heat.provisioned = provisioned.map(|units| units * fraction);
+            let share = if is_shared { 1.0 } else { range.share };
+            heat.provisioned = provisioned.map(|units| units * share);
             heat.normalised = heat.provisioned.map_or(0.0, |units| heat.peak() / units);
             (range.id(), heat)
         });

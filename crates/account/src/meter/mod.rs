@@ -16,7 +16,8 @@ use model::{Charge, Env};
 use parking_lot::Mutex;
 use partition::Logical;
 
-use bucket::{Bucket, Rate, Wait, units};
+pub(crate) use bucket::units;
+use bucket::{Bucket, Rate, Wait};
 pub(crate) use budget::{Budget, SharedBuckets, provisioned};
 pub use heat::{ContainerHeat, RangeHeat};
 use history::History;

@@ -5,7 +5,7 @@ use model::RangeId;
 use super::options::RelocationOptions;
 use super::plan::Plan;
 use super::status::{RelocationKind, RelocationReason};
-use super::{RelocationError, start};
+use super::{RelocationError, heat, start};
 use crate::account::Inner;
 use crate::catalog::offers::Offer;
 use crate::catalog::record::Record;
@@ -62,7 +62,11 @@ pub(crate) fn start_due(inner: &Inner) -> Result<usize> {
         let tables = inner.catalog.tables();
         for container in tables.containers() {
             let active = inner.relocations.active_in(container.record().number);
-            let is_busy = |id| active.iter().any(|job| job.sources.contains(&id));
+            let now_ms = inner.env().now_ms();
+            let is_busy = |id| {
+                active.iter().any(|job| job.sources.contains(&id))
+                    || inner.relocations.has_failed_lately(&container.name_path, id, now_ms)
+            };
             let idle = || container.ranges.iter().filter(|range| !is_busy(range.id()));
             for range in idle() {
                 let statistics = range.partition.statistics();
@@ -90,6 +94,8 @@ pub(crate) fn start_due(inner: &Inner) -> Result<usize> {
             );
         }
     }
+    let hot = heat::due(inner, &inner.catalog.tables());
+    due.extend(hot.into_iter().map(|(container, id)| (container, id, RelocationReason::Heat)));
     let mut n_started = 0;
     for (container, id, reason) in due {
         match Plan::split(&container, id, None, reason).and_then(|plan| start(inner, plan)) {

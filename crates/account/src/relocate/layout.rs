@@ -19,6 +19,7 @@ use crate::catalog::record::{number_value, read_number};
 use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::range_map::RangeEntry;
+use crate::shares;
 
 /// Limit: ancestors that a range remembers, newest first. Clients whose map is older read the whole map again.
 const PARENTS_MAX: usize = 256;
@@ -92,6 +93,8 @@ impl Wish {
         let mut state = container.record().state.clone();
         state.insert("ranges", Value::Array(ranges));
         state.insert("rangesEtag", ETag::random(draft.env).as_str());
+        let ids = |entries: &[RangeEntry]| entries.iter().map(|entry| entry.id).collect::<Vec<_>>();
+        shares::pass_on(&mut state, &ids(&self.sources), &ids(entries));
         draft.update_state(container.record(), state);
         draft.expect(conditions);
         for partition in partitions {

@@ -95,7 +95,12 @@ impl Ring {
 
     /// Returns the container that owns a key.
     pub fn owner(&self, key: &Key) -> &ContainerLink {
-        &self.links[self.owners[self.point_index(&key.hash_text())] as usize]
+        &self.links[self.owner_index(key)]
+    }
+
+    /// Returns the place of that container in [`Ring::links`].
+    pub fn owner_index(&self, key: &Key) -> usize {
+        self.owners[self.point_index(&key.hash_text())] as usize
     }
 
     fn point_index(&self, text: &str) -> usize {

@@ -149,6 +149,10 @@ async fn run(
         ("POST", Route::Relocate { container, command }) => {
             relocations::start(account, &container, &command, body).await?
         }
+        ("POST", Route::Throughput { container }) => {
+            account.redistribute(&container, ranges::shares(body)?).await?;
+            Done::ok(ranges::of(account, &container)?)
+        }
         ("POST", Route::Hold { container, is_held }) => {
             Done::ok(relocations::hold(account, &container, is_held, body)?)
         }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use account::{Account, ContainerHeat, Link, RangeDescription, RangeHeat};
-use model::{Charge, Object, Value};
+use model::{Charge, Object, RangeId, Value};
 
-use super::{number, object, relocations, route};
+use super::{invalid, number, object, relocations, route};
+use crate::error::Error;
 
 /// Every container.
 pub(super) fn all(account: &Arc<Account>) -> Result<Value, account::Error> {
@@ -46,6 +47,15 @@ fn show(
         ("normalised", heat.normalised.into()),
         ("ranges", Value::Array(ranges.collect())),
     ])
+}
+
+/// Request units per second by range: `{"ranges": {"0": 6000, "1": 2000}}`. An empty body makes them equal again.
+pub(super) fn shares(body: &Value) -> Result<Vec<(RangeId, f64)>, Error> {
+    let Some(ranges) = body.get("ranges") else { return Ok(Vec::new()) };
+    let invalid = || invalid("ranges must be an object of range ids and numbers");
+    let Value::Object(ranges) = ranges else { return Err(invalid()) };
+    let share = |(name, units): (&str, &Value)| Some((RangeId::parse(name)?, units.as_f64()?));
+    ranges.iter().map(|entry| share(entry).ok_or_else(invalid)).collect()
 }
 
 /// `heat` is absent when the range has come between two looks.

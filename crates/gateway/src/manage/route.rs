@@ -16,6 +16,7 @@ const ROUTES: &[&str] = &[
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/split",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/move",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/merge",
+    "POST /_orrery/dbs/{db}/colls/{coll}/throughput",
     "POST /_orrery/dbs/{db}/colls/{coll}/hold",
     "POST /_orrery/dbs/{db}/colls/{coll}/release",
     "GET /_orrery/relocations",
@@ -35,6 +36,7 @@ pub(crate) enum Route {
     Root,
     Ranges { container: Option<Link> },
     Reset { container: Option<Link> },
+    Throughput { container: Link },
     Relocate { container: Link, command: Command },
     Hold { container: Link, is_held: bool },
     Relocations,
@@ -72,6 +74,7 @@ impl Route {
         Ok(match rest {
             ["ranges"] => Route::Ranges { container: Some(container) },
             ["reset"] => Route::Reset { container: Some(container) },
+            ["throughput"] => Route::Throughput { container },
             ["hold"] => Route::Hold { container, is_held: true },
             ["release"] => Route::Hold { container, is_held: false },
             ["ranges", "merge"] => relocate(Command::Merge),

@@ -1,4 +1,5 @@
 //! A server process of one test, and one-shot runs of the binary.
+#![allow(dead_code, reason = "a module of several test files, each of which uses a part")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -231,6 +231,25 @@ impl ItemIndex for Source {
         })))
     }
 
+    fn each_packed(
+        &self,
+        name: &str,
+        visit: &mut dyn FnMut(u64, &[u8]) -> bool,
+    ) -> query::Result<()> {
+        let mut walk = || -> Result<()> {
+            let Some(record) = path_record(&self.reader, name)? else { return Ok(()) };
+            let range = self.reader.keys.terms_of(record.number);
+            for entry in self.reader.scan(range) {
+                let (key, packed) = entry?;
+                if !visit(number_of_term(&key)?, &packed) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        walk().map_err(|error| failed(&error))
+    }
+
     fn n_items(&self) -> Option<u64> {
         self.index.as_ref()?.n_items
     }

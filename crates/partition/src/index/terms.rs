@@ -3,7 +3,7 @@
 //! Hot path: runs over every item written, before the writer lock. One buffer per item holds all terms.
 
 use bytes::Bytes;
-use query::index::{IndexPolicy, each_term};
+use query::index::{IndexPolicy, each_term, each_vector};
 use store::Batch;
 
 use super::book::{Book, BookView};
@@ -140,6 +140,8 @@ pub(crate) struct TermChange {
     paths: Option<Vec<u16>>,
     /// Terms at paths that get their numbers when the change is sealed.
     unnumbered: Vec<Unnumbered>,
+    /// Name, term and packed form of the vectors that the item is written with.
+    vectors: Vec<(String, Vec<u8>, Vec<u8>)>,
 }
 
 impl TermChange {
@@ -161,6 +163,14 @@ impl TermChange {
             Some(text) => Terms::of(text, &rules.policy, book, &mut change.unnumbered)?,
             None => Terms::default(),
         };
+        let has_declared = rules.policy.declared().next().is_some();
+        let text = new.filter(|_| has_declared).and_then(|text| std::str::from_utf8(text).ok());
+        if let Some(text) = text {
+            each_vector(text, &rules.policy, |name, term, packed| {
+                change.vectors.push((name.to_owned(), term.to_vec(), packed));
+            })
+            .map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
+        }
         change.deletes = held.perhaps.without(&wanted);
         change.paths = new.is_some().then(|| wanted.paths());
         change.puts = if old.is_some() { wanted.without(&held.surely) } else { wanted };
@@ -182,8 +192,15 @@ impl TermChange {
         for (path, term) in self.deletes.iter() {
             batch.delete(keys.term(path, term, number));
         }
+        let vectors = std::mem::take(&mut self.vectors).into_iter();
+        let numbered = |(name, term, packed): (String, Vec<u8>, Vec<u8>)| {
+            Some((book.number_of(&name)?, term, Bytes::from(packed)))
+        };
+        let vectors: Vec<(u16, Vec<u8>, Bytes)> = vectors.filter_map(numbered).collect();
         for (path, term) in self.puts.iter() {
-            batch.put(keys.term(path, term, number), Bytes::new());
+            let vector = vectors.iter().find(|(own, digest, _)| (*own, &**digest) == (path, term));
+            let value = vector.map_or_else(Bytes::new, |(_, _, packed)| packed.clone());
+            batch.put(keys.term(path, term, number), value);
         }
     }
 }

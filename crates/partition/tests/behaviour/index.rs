@@ -387,6 +387,101 @@ async fn the_time_of_the_last_write_is_indexed() {
     }
 }
 
+const DECLARED: &str = r#"{"fullTextIndexes":[{"path":"/text"}],
+    "spatialIndexes":[{"path":"/loc/*","types":["Point"]}],
+    "vectorIndexes":[{"path":"/v","type":"flat"}]}"#;
+
+/// An item with a text, a place and a vector; some lack one of them.
+fn rich(n: u64) -> String {
+    let words = ["red", "green", "blue", "apple", "pear", "plum", "running", "swims"];
+    let text: Vec<&str> = (0..n % 11).map(|i| words[((n * 7 + i * i) % 8) as usize]).collect();
+    let mut body = format!(r#"{{"id":"{n}","pk":"{}","n":{}"#, n % 3, n % 5);
+    if !n.is_multiple_of(7) {
+        let _ = write!(body, r#","text":"{}""#, text.join(" "));
+    }
+    if n % 5 != 1 {
+        let (x, y) = ((n * 37 % 340).cast_signed() - 170, (n * 53 % 160).cast_signed() - 80);
+        let _ = write!(body, r#","loc":{{"type":"Point","coordinates":[{x},{y}]}}"#);
+    }
+    if n % 6 != 2 {
+        let v: Vec<String> = (0..4)
+            .map(|i| format!("{}.{}", (n * (i + 3)) % 17 / 10, (n * (i + 3)) % 17 % 10))
+            .collect();
+        let _ = write!(body, r#","v":[{}]"#, v.join(","));
+    }
+    body + "}"
+}
+
+const DECLARED_QUERIES: &[(&str, u64)] = &[
+    ("SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, 'run')", 80),
+    ("SELECT VALUE c.id FROM c WHERE FullTextContainsAll(c.text, 'apples', 'blue pear')", 80),
+    (
+        "SELECT COUNT(1) AS n, SUM(_FullTextWordCount(c.text)) AS w, COUNTIF(FullTextContains(c.text, 'plum')) AS h FROM c",
+        0,
+    ),
+    ("SELECT TOP 9 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'apple', 'swim')", 120),
+    (
+        "SELECT TOP 9 VALUE c.id FROM c ORDER BY _FullTextScore(c.text, ['apple', 'red'], 200, 900, [60, 60]) DESC",
+        120,
+    ),
+    (
+        "SELECT TOP 150 VALUE c.id FROM c ORDER BY _FullTextScore(c.text, ['apple'], 200, 900, [60]) DESC",
+        250,
+    ),
+    (
+        "SELECT VALUE c.id FROM c WHERE ST_DISTANCE(c.loc, {'type':'Point','coordinates':[10,20]}) < 2000000",
+        60,
+    ),
+    (
+        "SELECT VALUE c.id FROM c WHERE ST_WITHIN(c.loc, {'type':'Polygon','coordinates':[[[0,0],[40,0],[40,40],[0,40],[0,0]]]})",
+        60,
+    ),
+    ("SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [1,0.5,0,0.2])", 5),
+    (
+        "SELECT TOP 8 VALUE c.id FROM c WHERE c.n != 2 ORDER BY VectorDistance(c.v, [1,0.5,0,0.2])",
+        160,
+    ),
+    ("SELECT TOP 300 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [1,0.5,0,0.2])", 400),
+];
+
+#[tokio::test]
+async fn declared_indexes_follow_writes_and_find_what_a_scan_finds() {
+    let world = World::with(with_policy(DECLARED));
+    for n in 0..200 {
+        world.create(&rich(n)).await.unwrap();
+    }
+    for n in (0..200).step_by(9) {
+        let text =
+            rich(n + 1000).replace(&format!(r#""id":"{}""#, n + 1000), &format!(r#""id":"{n}""#));
+        let text =
+            text.replace(&format!(r#""pk":"{}""#, (n + 1000) % 3), &format!(r#""pk":"{}""#, n % 3));
+        world.upsert(&text).await.unwrap();
+    }
+    for n in (4..200).step_by(17) {
+        world.delete(&format!(r#"["{}"]"#, n % 3), &n.to_string()).await.unwrap();
+    }
+    world.check();
+    for (text, n_read_max) in DECLARED_QUERIES {
+        let n_read = agree(&world, &Scope::All, text);
+        assert!(n_read <= *n_read_max, "{text} read {n_read}");
+        agree(&world, &Scope::Logical(world.at(r#"["1"]"#)), text);
+    }
+    // Another policy, and back: what is not declared any more is gone, and comes again.
+    for policy in ["{}", DECLARED] {
+        world.partition.set_settings(Arc::new(with_policy(policy)));
+        while world.partition.rebuild_index(90).await.unwrap() {
+            for (text, _) in DECLARED_QUERIES.iter().step_by(4) {
+                agree(&world, &Scope::All, text);
+            }
+        }
+        world.check();
+    }
+    for (text, n_read_max) in DECLARED_QUERIES {
+        let n_read = agree(&world, &Scope::All, text);
+        assert!(n_read <= *n_read_max, "{text} read {n_read}");
+    }
+}
+
 /// One key without a key in the request: its members are read, not the range.
 #[tokio::test]
 async fn narrow_spans_read_only_their_logical_partitions() {

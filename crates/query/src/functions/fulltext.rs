@@ -104,16 +104,22 @@ pub(super) fn score<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> 
 }
 
 /// Scores a text of words against terms of words.
-#[expect(clippy::cast_precision_loss, reason = "word counts are far below 2^53")]
 pub(crate) fn bm25(text: &[String], terms: &[Vec<String>], statistics: &Statistics) -> f64 {
+    let counts: Vec<usize> = terms.iter().map(|term| n_occurrences(text, term)).collect();
+    bm25_of_counts(text.len(), &counts, statistics)
+}
+
+/// Scores a text of `n_words` words in which each term occurs so many times.
+#[expect(clippy::cast_precision_loss, reason = "word counts are far below 2^53")]
+pub(crate) fn bm25_of_counts(n_words: usize, counts: &[usize], statistics: &Statistics) -> f64 {
     let mean_length = (statistics.n_words / statistics.n_items).max(1.0);
-    let length_factor = K1 * (1.0 - B + B * text.len() as f64 / mean_length);
-    let score = |(term, n_with): (&Vec<String>, &f64)| {
-        let n_found = n_occurrences(text, term) as f64;
+    let length_factor = K1 * (1.0 - B + B * n_words as f64 / mean_length);
+    let score = |(n_found, n_with): (&usize, &f64)| {
+        let n_found = *n_found as f64;
         let rarity = (1.0 + (statistics.n_items - n_with + 0.5).max(0.0) / (n_with + 0.5)).ln();
         rarity * n_found * (K1 + 1.0) / (n_found + length_factor)
     };
-    terms.iter().zip(&statistics.hits).map(score).sum()
+    counts.iter().zip(&statistics.hits).map(score).sum()
 }
 
 /// Returns the search terms of a FULLTEXTSCORE call: single texts or one array.

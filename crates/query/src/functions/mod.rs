@@ -46,7 +46,8 @@ pub(crate) enum Prepared {
 }
 
 pub(crate) use fulltext::{
-    Statistics, bm25, n_occurrences, prepare as prepare_terms, terms_of, words,
+    Statistics, bm25, bm25_of_counts, n_occurrences, prepare as prepare_terms, terms_of, words,
 };
+pub(crate) use spatial::{Bounds, Extent, extent};
 pub(crate) use string_search::prepare as prepare_regex;
-pub(crate) use vector::prepare as prepare_vector;
+pub(crate) use vector::{prepare as prepare_vector, similarity};

@@ -48,6 +48,50 @@ fn read(value: &Value, is_geometry: bool) -> Result<Shape, &'static str> {
     }
 }
 
+/// A box along the axes: x or longitude first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bounds {
+    pub(crate) low: [f64; 2],
+    pub(crate) high: [f64; 2],
+}
+
+impl Bounds {
+    pub(crate) fn union(&self, other: &Bounds) -> Bounds {
+        let (a, b) = (self, other);
+        Bounds {
+            low: [a.low[0].min(b.low[0]), a.low[1].min(b.low[1])],
+            high: [a.high[0].max(b.high[0]), a.high[1].max(b.high[1])],
+        }
+    }
+
+    /// Returns the box with a margin.
+    pub(crate) fn grown(&self, margin: f64) -> Bounds {
+        Bounds { low: self.low.map(|low| low - margin), high: self.high.map(|high| high + margin) }
+    }
+}
+
+/// Where a shape can have points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Extent {
+    Within(Bounds),
+    /// It has no bounds: a ring that runs the other way round.
+    Everywhere,
+}
+
+/// Returns where a value can have points; `None` when it is no shape.
+pub(crate) fn extent(value: &Value) -> Option<Extent> {
+    // What is a shape in a plane may be none on the globe; nothing is lost by taking it for one.
+    let shape = read(value, true).ok()?;
+    if let Shape::Area(area) = &shape
+        && area.0.iter().any(|polygon| polygon.exterior().is_cw())
+    {
+        return Some(Extent::Everywhere);
+    }
+    let boxes =
+        shape.points().into_iter().map(|Coord { x, y }| Bounds { low: [x, y], high: [x, y] });
+    boxes.reduce(|one, other| one.union(&other)).map(Extent::Within)
+}
+
 struct Reader {
     is_geometry: bool,
     n_points: usize,

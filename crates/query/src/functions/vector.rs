@@ -52,19 +52,28 @@ pub(super) fn distance<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Mayb
     if left.len() != right.len() {
         return None;
     }
-    let distance = match call.prepared {
-        Prepared::Vector(options) => options.distance,
-        Prepared::Nothing | Prepared::Regex(_) | Prepared::Terms(_) => DistanceFunction::Cosine,
+    let options = match call.prepared {
+        Prepared::Vector(options) => *options,
+        Prepared::Nothing | Prepared::Regex(_) | Prepared::Terms(_) => {
+            VectorOptions { distance: DistanceFunction::Cosine }
+        }
     };
+    let pairs = left.iter().zip(right).map(|(left, right)| Some((left.as_f64()?, right.as_f64()?)));
+    let pairs = pairs.collect::<Option<Vec<_>>>()?;
+    number(similarity(options, pairs.into_iter()))
+}
+
+/// Compares two vectors, given as pairs of numbers.
+pub(crate) fn similarity(options: VectorOptions, pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let mut sums = Sums::default();
-    for (left, right) in left.iter().zip(right) {
-        sums.add(left.as_f64()?, right.as_f64()?);
+    for (left, right) in pairs {
+        sums.add(left, right);
     }
-    number(match distance {
+    match options.distance {
         DistanceFunction::Cosine => sums.product / (sums.left.sqrt() * sums.right.sqrt()),
         DistanceFunction::DotProduct => sums.product,
         DistanceFunction::Euclidean => sums.difference.sqrt(),
-    })
+    }
 }
 
 #[derive(Default)]

@@ -3,16 +3,25 @@
 //! They live in the same book of names as paths do: their names are JSON arrays, which no path looks like. Whoever
 //! keeps an index stores their terms as it stores those of paths.
 
-use model::Value;
+use model::{PropertyPath, Value};
 
-use super::PATH_BYTES_MAX;
 use super::composite::{Composite, CompositePart};
+use super::policy::property_names;
+use super::spatial::Spatial;
+use super::{PATH_BYTES_MAX, vectors, words};
+use crate::functions::Bounds;
 
 /// One declared index.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Declared {
     /// Several values as one.
     Composite(Composite),
+    /// Where a shape lies.
+    Spatial(Spatial),
+    /// The words of the text at a path, given as names from the outside in.
+    Words(Vec<String>),
+    /// The vector at a path. Entries have it as their value, packed.
+    Vector(Vec<String>),
 }
 
 impl Declared {
@@ -24,9 +33,33 @@ impl Declared {
                 declared.push(index);
             }
         };
-        for index in policy.get("compositeIndexes").and_then(Value::as_array).unwrap_or_default() {
+        let list = |name| policy.get(name).and_then(Value::as_array).unwrap_or_default();
+        for index in list("compositeIndexes") {
             if let Some(composite) = Composite::from_policy(index) {
                 add(Declared::Composite(composite));
+            }
+        }
+        for index in list("spatialIndexes") {
+            let path = index.get("path").and_then(Value::as_str).and_then(property_names);
+            if let Some(names) = path {
+                let grid = index.get("boundingBox").and_then(bounding_box);
+                let may_be_plane = grid.is_some();
+                let grid = grid.unwrap_or(Spatial::DEGREES);
+                add(Declared::Spatial(Spatial { names, grid, may_be_plane }));
+            }
+        }
+        let property = |index: &Value| {
+            let path = PropertyPath::parse(index.get("path")?.as_str()?).ok()?;
+            Some(path.segments().to_vec())
+        };
+        for index in list("fullTextIndexes") {
+            if let Some(names) = property(index) {
+                add(Declared::Words(names));
+            }
+        }
+        for index in list("vectorIndexes") {
+            if let Some(names) = property(index) {
+                add(Declared::Vector(names));
             }
         }
         declared
@@ -44,6 +77,14 @@ impl Declared {
                 });
                 std::iter::once(Value::from("composite")).chain(parts).collect()
             }
+            Declared::Spatial(index) => {
+                let kind = if index.may_be_plane { "plane" } else { "globe" };
+                let ends = index.grid.low.iter().chain(&index.grid.high);
+                let grid = Value::Array(ends.map(|end| Value::from(*end)).collect());
+                vec![Value::from(kind), names(&index.names), grid]
+            }
+            Declared::Words(path) => vec![Value::from("words"), names(path)],
+            Declared::Vector(path) => vec![Value::from("vector"), names(path)],
         };
         Value::Array(values).to_text()
     }
@@ -57,6 +98,20 @@ impl Declared {
         };
         let [kind, rest @ ..] = value.as_array()? else { return None };
         match kind.as_str()? {
+            kind @ ("plane" | "globe") => {
+                let [path, grid] = rest else { return None };
+                let ends =
+                    grid.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()?;
+                let [x0, y0, x1, y1] = ends.as_slice() else { return None };
+                let grid = Bounds { low: [*x0, *y0], high: [*x1, *y1] };
+                let names = names(path)?;
+                Some(Declared::Spatial(Spatial { names, grid, may_be_plane: kind == "plane" }))
+            }
+            kind @ ("words" | "vector") => {
+                let [path] = rest else { return None };
+                let make = if kind == "words" { Declared::Words } else { Declared::Vector };
+                Some(make(names(path)?))
+            }
             "composite" => {
                 let part = |part: &Value| {
                     let [path, descending] = part.as_array()? else { return None };
@@ -72,10 +127,43 @@ impl Declared {
 
     /// Calls `emit` with each term of an item.
     pub(super) fn each_term(&self, item: &Value, emit: &mut dyn FnMut(&[u8])) {
+        let at = |names: &[String]| names.iter().try_fold(item, |value, name| value.get(name));
         match self {
             Declared::Composite(composite) => emit(&composite.term(item)),
+            Declared::Spatial(index) => {
+                if let Some(shape) = at(&index.names) {
+                    index.each_term(shape, emit);
+                }
+            }
+            Declared::Words(path) => {
+                if let Some(text) = at(path) {
+                    words::each_term(text, emit);
+                }
+            }
+            Declared::Vector(path) => {
+                if let Some(packed) = at(path).and_then(vectors::pack) {
+                    emit(&vectors::term(&packed));
+                }
+            }
         }
     }
+
+    /// Returns the path of an index on one path.
+    pub(crate) fn names(&self) -> Option<&[String]> {
+        match self {
+            Declared::Composite(_) => None,
+            Declared::Spatial(index) => Some(&index.names),
+            Declared::Words(path) | Declared::Vector(path) => Some(path),
+        }
+    }
+}
+
+/// Reads the grid of a plane; one without an inside is none.
+fn bounding_box(corners: &Value) -> Option<Bounds> {
+    let corner = |name| corners.get(name).and_then(Value::as_f64);
+    let (low, high) = ([corner("xmin")?, corner("ymin")?], [corner("xmax")?, corner("ymax")?]);
+    let is_sound = low[0] < high[0] && low[1] < high[1];
+    is_sound.then_some(Bounds { low, high })
 }
 
 #[cfg(test)]
@@ -87,9 +175,13 @@ mod tests {
         let policy = r#"{"compositeIndexes":[
             [{"path":"/a/b"},{"path":"/\"x y\"","order":"descending"}],
             [{"path":"/a/b","order":"descending"},{"path":"/\"x y\""}],
-            [{"path":"/c"},{"path":"/d"}]]}"#;
+            [{"path":"/c"},{"path":"/d"}]],
+            "spatialIndexes":[{"path":"/loc/*"},{"path":"/\"x y\"/z/?",
+                "boundingBox":{"xmin":0,"ymin":-5.5,"xmax":10,"ymax":1}},{"path":"/l/[]/*"}],
+            "fullTextIndexes":[{"path":"/text"}],
+            "vectorIndexes":[{"path":"/v/w","type":"flat"}]}"#;
         let declared = Declared::from_policy(&model::json::parse(policy.as_bytes()).unwrap());
-        assert_eq!(declared.len(), 2, "one index is the reverse of another: {declared:?}");
+        assert_eq!(declared.len(), 6, "one index is the reverse of another: {declared:?}");
         for index in declared {
             assert_eq!(Declared::from_name(&index.name()), Some(index));
         }

@@ -274,6 +274,17 @@ fn parse(path: &str) -> Option<(Vec<PathStep>, bool)> {
     }
 }
 
+/// Returns the names of a path such as `/a/b/*`, if it is a path of properties.
+pub(super) fn property_names(path: &str) -> Option<Vec<String>> {
+    let (steps, _) = parse(path)?;
+    let name = |step| match step {
+        PathStep::Name(name) => Some(name),
+        PathStep::Element => None,
+    };
+    let names: Vec<String> = steps.into_iter().map(name).collect::<Option<_>>()?;
+    (!names.is_empty()).then_some(names)
+}
+
 fn step(text: &str) -> Option<(PathStep, &str)> {
     let Some(quote @ ('"' | '\'')) = text.chars().next() else {
         let (segment, rest) = text.split_at(text.find('/')?);

@@ -7,6 +7,7 @@ use model::json::{Event, JsonError, Reader};
 use super::path::{ELEMENT, push_name};
 use super::policy::{Cursor, IndexPolicy};
 use super::term::{Tag, push_bool, push_number_text, push_tag, push_text};
+use super::{Declared, vectors};
 
 /// Limit: bytes of a path; what stands at a longer one is not indexed, and no query looks for it there.
 pub const PATH_BYTES_MAX: usize = 1024;
@@ -80,6 +81,30 @@ pub fn each_term(
         let item = model::json::parse(text.as_bytes())?;
         for (name, index) in policy.declared() {
             index.each_term(&item, &mut |term| emit(name, term));
+        }
+    }
+    Ok(())
+}
+
+/// Calls `emit` with name, term and packed vector of every declared vector index that has a vector of the item.
+///
+/// # Errors
+/// The text is not JSON.
+pub fn each_vector(
+    text: &str,
+    policy: &IndexPolicy,
+    mut emit: impl FnMut(&str, &[u8], Vec<u8>),
+) -> Result<(), JsonError> {
+    let mut item = None;
+    for (name, index) in policy.declared() {
+        let Declared::Vector(path) = index else { continue };
+        let item = match &mut item {
+            Some(item) => item,
+            none => none.insert(model::json::parse(text.as_bytes())?),
+        };
+        let vector = path.iter().try_fold(&*item, |value, name| value.get(name));
+        if let Some(packed) = vector.and_then(vectors::pack) {
+            emit(name, &vectors::term(&packed), packed);
         }
     }
     Ok(())

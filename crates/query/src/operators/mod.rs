@@ -3,8 +3,8 @@
 //! | file | queries | holds at most |
 //! |---|---|---|
 //! | `stream` | filter, projection, JOIN, DISTINCT, TOP, OFFSET | a page, and the keys of DISTINCT |
-//! | `follow` | ORDER BY one key that an index has | a page |
-//! | `sort` | other ORDER BY | a page, and the rows skipped by OFFSET |
+//! | `follow` | ORDER BY keys that an index has | a page |
+//! | `sort` | other ORDER BY, by `ranked` where an index has the scores | a page, and the rows skipped by OFFSET |
 //! | `collect` | GROUP BY, aggregates, DISTINCT with ORDER BY, whole queries in FROM | all rows |
 //! | `rank` | ORDER BY RANK | all rows |
 
@@ -14,6 +14,7 @@ mod follow;
 mod page;
 mod parallel;
 mod rank;
+mod ranked;
 mod sort;
 mod stream;
 

@@ -8,13 +8,15 @@ use model::Value;
 
 use super::collect::{COLLECTED_BYTES_MAX, counted, each_base, fill};
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
-use crate::bind::tree::{Component, Query, Rank, Score};
+use crate::bind::tree::{Component, ITEM_LEVEL, Projection, Query, Rank, Score};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, eval, project};
-use crate::functions::{Statistics, bm25, n_occurrences, words};
-use crate::source::ItemSource;
+use crate::functions::{Statistics, bm25, bm25_of_counts, n_occurrences, words};
+use crate::index::{length_of, length_span};
+use crate::plan::{texts_with, words_index};
+use crate::source::{Direction, ItemSource};
 use crate::value::Datum;
 
 /// The constant of reciprocal rank fusion.
@@ -33,7 +35,10 @@ pub(super) fn page(
         None => Vec::new(),
         Some(rank) => {
             let run = Run::until(context, request.deadline);
-            ranked_rows(query, rank, source, &mut metrics, &run)?
+            match best_texts(query, rank, source, &mut metrics, &run)? {
+                Some(rows) => rows,
+                None => ranked_rows(query, rank, source, &mut metrics, &run)?,
+            }
         }
     };
     let mut builder = PageBuilder::new(context, request);
@@ -87,6 +92,88 @@ fn ranked_rows(
     let mut ordered: Vec<(f64, Value)> = fused.into_iter().zip(rows).collect();
     ordered.sort_by(|(left, _), (right, _)| right.total_cmp(left));
     Ok(ordered.into_iter().map(|(_, row)| row).collect())
+}
+
+/// Returns the best rows of one full-text component from the index, as many as the query can need; `None` when the index
+/// does not tell, or too few texts have one of the words.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn best_texts(
+    query: &Query,
+    rank: &Rank,
+    source: &dyn ItemSource,
+    metrics: &mut Metrics,
+    run: &Run<'_>,
+) -> Result<Option<Vec<Value>>> {
+    let ([component], Some(take), Some(index)) =
+        (rank.components.as_slice(), query.take, source.index())
+    else {
+        return Ok(None);
+    };
+    let Score::FullText { text, terms } = &component.score else { return Ok(None) };
+    let Some(name) = words_index(text, index) else { return Ok(None) };
+    let n_wanted = usize::try_from(query.offset.saturating_add(take)).unwrap_or(usize::MAX);
+    // Every item is a row, and counts in the statistics.
+    let is_whole = query.returns_item() || matches!(query.projection, Projection::List(_));
+    let is_plain = is_whole
+        && query.filter.is_none()
+        && query.sources.is_empty()
+        && !query.distinct
+        && component.weight > 0.0
+        && index.is_exact();
+    let (Some(n_items), true) = (index.n_items(), is_plain) else { return Ok(None) };
+    let Some(numbers) = texts_with(&name, terms, index)? else { return Ok(None) };
+    if numbers.len() < n_wanted {
+        return Ok(None);
+    }
+    let mut n_words = 0.0;
+    for entry in index.seek_in(&name, &length_span(), None, Direction::Forward) {
+        n_words += f64::from(length_of(&entry?.term).unwrap_or_default());
+    }
+    let phrases: Vec<Vec<String>> =
+        terms.iter().map(|term| words(term.as_str().unwrap_or_default())).collect();
+    let mut texts = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let Some(item) = index.fetch(number)? else { continue };
+        metrics.read(item.bytes);
+        run.next_item();
+        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        let value = eval(text, &frame, run)?;
+        let words = value.as_ref().and_then(Datum::as_text).map(words).unwrap_or_default();
+        let counts: Vec<usize> =
+            phrases.iter().map(|phrase| n_occurrences(&words, phrase)).collect();
+        texts.push((number, words.len(), counts));
+    }
+    let n_with = |at: usize| {
+        texts.iter().filter(|(_, _, counts)| counts.get(at).is_some_and(|n| *n > 0)).count() as f64
+    };
+    let statistics = Statistics {
+        n_items: (n_items as f64).max(1.0),
+        n_words,
+        hits: (0..phrases.len()).map(n_with).collect(),
+    };
+    let score = |(number, n_words, counts): &(u64, usize, Vec<usize>)| {
+        (bm25_of_counts(*n_words, counts, &statistics), *number)
+    };
+    let mut scores: Vec<(f64, u64)> = texts.iter().map(score).collect();
+    scores.retain(|(score, _)| *score > 0.0);
+    if scores.len() < n_wanted {
+        return Ok(None);
+    }
+    scores.sort_by(|(left, left_number), (right, right_number)| {
+        right.total_cmp(left).then(left_number.cmp(right_number))
+    });
+    let mut rows = Vec::new();
+    for (_, number) in scores {
+        if rows.len() >= n_wanted {
+            break;
+        }
+        let Some(item) = index.fetch(number)? else { continue };
+        run.next_item();
+        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        rows.extend(project(query, &frame, run)?.and_then(Datum::into_value));
+    }
+    // A projection can drop rows, and then later ones move up.
+    Ok((rows.len() >= n_wanted).then_some(rows))
 }
 
 fn input(component: &Component, frame: &Frame<'_>, run: &Run<'_>) -> Result<Input> {

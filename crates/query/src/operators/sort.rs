@@ -6,7 +6,7 @@
 use model::Value;
 
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
-use super::parallel;
+use super::{parallel, ranked};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
@@ -75,12 +75,12 @@ pub(super) fn page(
 }
 
 /// What the window of a page is to hold.
-struct Wanted<'p> {
-    query: &'p Query,
+pub(super) struct Wanted<'p> {
+    pub(super) query: &'p Query,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
     start: &'p Start,
-    n_max: usize,
+    pub(super) n_max: usize,
     bytes_max: usize,
 }
 
@@ -97,6 +97,9 @@ impl<'p> Wanted<'p> {
             self.visit(&Value::Null, 0, run, &mut window)?;
             return Ok(window);
         }
+        if let Some(window) = ranked::window(self, source, metrics, run)? {
+            return Ok(window);
+        }
         let access = access(self.query, source, Need::All)?;
         for item in access.items(source, None) {
             let item = item?;
@@ -107,7 +110,7 @@ impl<'p> Wanted<'p> {
     }
 
     /// Adds the rows of one item.
-    fn visit(
+    pub(super) fn visit(
         &self,
         value: &Value,
         number: u64,
@@ -178,18 +181,18 @@ struct Entry {
 }
 
 /// The first rows in order, as many as the page can need.
-struct Window<'o> {
+pub(super) struct Window<'o> {
     order: &'o SortOrder,
     entries: Vec<Entry>,
     n_max: usize,
     bytes_max: usize,
     bytes: usize,
     /// Whether a row after the window exists.
-    dropped: bool,
+    pub(super) dropped: bool,
 }
 
 impl<'o> Window<'o> {
-    fn new(wanted: &Wanted<'o>) -> Window<'o> {
+    pub(super) fn new(wanted: &Wanted<'o>) -> Window<'o> {
         Window {
             order: wanted.order,
             entries: Vec::new(),
@@ -198,6 +201,18 @@ impl<'o> Window<'o> {
             bytes: 0,
             dropped: false,
         }
+    }
+
+    /// Returns whether no row is missing that could belong to the window but for its place.
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() >= self.n_max
+    }
+
+    /// Returns whether all rows that the page can need come before a place.
+    pub(super) fn ends_before(&mut self, place: &Place) -> bool {
+        self.cut();
+        let last = self.entries.last();
+        last.is_none_or(|last| self.order.compare(&last.place, place).is_lt())
     }
 
     /// Takes in the window of another source.
@@ -286,7 +301,10 @@ impl<'o> Window<'o> {
             last = Some(entry.place);
         }
         let position = match last {
-            Some(place) if has_more && passed < end => Some(Position::after_sorted(place, passed)),
+            Some(place) if has_more && passed < end => {
+                let keys_bytes_max = builder.context.keys_bytes_max;
+                Some(Position::after_sorted(place, passed, keys_bytes_max))
+            }
             _ => None,
         };
         builder.finish(position.as_ref())

@@ -14,6 +14,7 @@ pub struct Container {
     pub policy: Option<Value>,
     pub computed: Option<Value>,
     pub vectors: Option<Value>,
+    pub full_text: Option<Value>,
     pub udfs: Vec<(String, String)>,
     pub items: Vec<Value>,
     pub cases: Vec<Case>,
@@ -102,6 +103,8 @@ pub fn read(path: &Path) -> Vec<Container> {
             container.computed = Some(json(rest));
         } else if let Some(rest) = line.strip_prefix("vectors ") {
             container.vectors = Some(json(rest));
+        } else if let Some(rest) = line.strip_prefix("fulltext ") {
+            container.full_text = Some(json(rest));
         } else if let Some(rest) = line.strip_prefix("udf ") {
             let (name, body) = rest.split_once(" = ").expect("udf NAME = BODY");
             container.udfs.push((name.to_string(), body.to_string()));

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use query::index::{Declared, IndexPath, IndexPolicy, TermSpan, each_term};
+use query::index::{Declared, IndexPath, IndexPolicy, TermSpan, each_term, each_vector};
 use query::{Direction, Error, IndexEntry, ItemIndex, ItemSource, Numbers, SourceItem};
 
 /// Term and item number, in order.
@@ -16,6 +16,7 @@ pub struct IndexedSource {
     items: BTreeMap<u64, SourceItem>,
     policy: IndexPolicy,
     paths: BTreeMap<String, Entries>,
+    vectors: BTreeMap<(String, u64), Vec<u8>>,
     /// Whether counts may be taken from the index.
     pub is_exact: bool,
     /// Whether the index can name the items without a path.
@@ -28,6 +29,7 @@ impl IndexedSource {
             items: BTreeMap::new(),
             policy,
             paths: BTreeMap::new(),
+            vectors: BTreeMap::new(),
             is_exact: true,
             finds_undefined: true,
         };
@@ -45,11 +47,16 @@ impl IndexedSource {
             entries.insert((term.to_vec(), number));
         })
         .unwrap();
+        each_vector(&text, &self.policy, |name, _, packed| {
+            self.vectors.insert((name.to_string(), number), packed);
+        })
+        .unwrap();
         self.items.insert(number, item);
     }
 
     pub fn remove(&mut self, number: u64) {
         self.items.remove(&number);
+        self.vectors.retain(|(_, own), _| *own != number);
         for entries in self.paths.values_mut() {
             entries.retain(|(_, own)| *own != number);
         }
@@ -132,6 +139,16 @@ impl ItemIndex for IndexedSource {
             numbers.reverse();
         }
         Some(Box::new(numbers.into_iter().map(Ok)))
+    }
+
+    fn each_packed(
+        &self,
+        name: &str,
+        visit: &mut dyn FnMut(u64, &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        let mut own = self.vectors.iter().filter(|((index, _), _)| index == name);
+        own.all(|((_, number), packed)| visit(*number, packed));
+        Ok(())
     }
 
     fn n_items(&self) -> Option<u64> {

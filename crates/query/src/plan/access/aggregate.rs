@@ -8,11 +8,15 @@ use std::cmp::Ordering;
 use model::Value;
 
 use super::condition::{Condition, condition, item_path};
+use super::ranked::words_index;
 use crate::bind::tree::{Aggregate, Base, Expr, Query};
 use crate::error::Result;
 use crate::eval::Group;
-use crate::functions::AggregateKind;
-use crate::index::{IndexPath, Tag, Term, TermSpan, intersect, successor};
+use crate::functions::{AggregateKind, words};
+use crate::index::{
+    IndexPath, Tag, Term, TermSpan, intersect, is_exact_word, length_of, length_span, successor,
+    word_span,
+};
 use crate::source::{Direction, ItemIndex, ItemSource};
 use crate::value::{Datum, Maybe, integer};
 
@@ -45,7 +49,19 @@ struct Counter<'i> {
 /// What an aggregate is about.
 enum Target {
     Items,
-    Terms { path: IndexPath, spans: Vec<TermSpan> },
+    Terms {
+        path: IndexPath,
+        spans: Vec<TermSpan>,
+    },
+    /// The words of all texts of a full-text index.
+    Words {
+        name: String,
+    },
+    /// The texts of a full-text index that have a word.
+    Texts {
+        name: String,
+        word: String,
+    },
 }
 
 impl<'i> Counter<'i> {
@@ -59,9 +75,9 @@ impl<'i> Counter<'i> {
         if !is_plain {
             return None;
         }
-        let filter = match (&query.filter, condition(query)) {
+        let filter = match (&query.filter, condition(query, source)) {
             (None, _) => None,
-            (Some(_), Condition::Seek(seek)) if seek.is_exact && index.covers(&seek.path) => {
+            (Some(_), Condition::Seek(seek)) if seek.is_exact && seek.is_covered(index) => {
                 Some((seek.path, seek.spans))
             }
             (Some(_), _) => return None,
@@ -70,6 +86,10 @@ impl<'i> Counter<'i> {
     }
 
     fn target(&self, aggregate: &Aggregate) -> Option<Target> {
+        if let (Expr::Call { function, arguments, .. }, None) = (&aggregate.argument, &self.filter)
+        {
+            return self.text_target(aggregate.kind, function.name, arguments);
+        }
         let is_known = matches!(
             aggregate.kind,
             AggregateKind::Count | AggregateKind::Min | AggregateKind::Max
@@ -97,6 +117,28 @@ impl<'i> Counter<'i> {
         }
     }
 
+    /// The statistics that a full-text index has.
+    fn text_target(
+        &self,
+        kind: AggregateKind,
+        function: &str,
+        arguments: &[Expr],
+    ) -> Option<Target> {
+        match (kind, function, arguments) {
+            (AggregateKind::Sum, "_FULLTEXTWORDCOUNT", [text]) => {
+                Some(Target::Words { name: words_index(text, self.index)? })
+            }
+            (AggregateKind::CountIf, "FULLTEXTCONTAINS", [text, Expr::Constant(term)]) => {
+                let name = words_index(text, self.index)?;
+                // A phrase has to be looked for in the texts themselves.
+                let mut words = words(term.as_ref()?.as_text()?);
+                let word = words.pop().filter(|word| words.is_empty() && is_exact_word(word))?;
+                Some(Target::Texts { name, word })
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the result, itself perhaps undefined; `None` when the index does not know it.
     fn aggregate(&self, aggregate: &Aggregate) -> Result<Option<Maybe<'static>>> {
         let Some(target) = self.target(aggregate) else { return Ok(None) };
@@ -106,6 +148,22 @@ impl<'i> Counter<'i> {
                 return Ok(count.map(integer));
             }
             Target::Terms { path, spans } => (path, spans),
+            Target::Words { name } => {
+                let mut total = 0_i64;
+                for entry in self.index.seek_in(&name, &length_span(), None, Direction::Forward) {
+                    total += i64::from(length_of(&entry?.term).unwrap_or_default());
+                }
+                return Ok(Some(integer(total)));
+            }
+            Target::Texts { name, word } => {
+                let mut count = 0_i64;
+                for entry in self.index.seek_in(&name, &word_span(&word), None, Direction::Forward)
+                {
+                    entry?;
+                    count += 1;
+                }
+                return Ok(Some(integer(count)));
+            }
         };
         match aggregate.kind {
             AggregateKind::Min => self.extreme(&path, &spans, Direction::Forward).map(Some),

@@ -4,7 +4,7 @@ use super::condition::{Condition, Seek, condition};
 use crate::bind::tree::Query;
 use crate::error::Result;
 use crate::index::TermSpan;
-use crate::source::{Direction, ItemIndex, ItemSource, SourceItem};
+use crate::source::{ItemIndex, ItemSource, SourceItem};
 
 /// Limit: entries counted to compare two conditions.
 const ESTIMATE_MAX: usize = 1024;
@@ -54,7 +54,7 @@ pub(crate) enum Access {
 
 /// Decides how the items of a query are reached.
 pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Result<Access> {
-    let condition = condition(query);
+    let condition = condition(query, source);
     match &condition {
         Condition::Nothing => return Ok(Access::Nothing),
         Condition::Anything => return Ok(Access::Scan),
@@ -120,7 +120,7 @@ impl Access {
             Access::Point { seek, term } => {
                 let span = TermSpan { start: term.clone(), end: crate::index::successor(term) };
                 let after = after.map(|number| (term.as_slice(), number));
-                let entries = index.seek(&seek.path, &span, after, Direction::Forward);
+                let entries = seek.entries(index, &span, after);
                 Box::new(entries.filter_map(|entry| match entry {
                     Ok(entry) => index.fetch(entry.number).transpose(),
                     Err(error) => Some(Err(error)),
@@ -166,12 +166,12 @@ impl Chooser<'_> {
     }
 
     fn collect(&self, seek: &Seek) -> Result<Option<Found>> {
-        if !self.index.covers(&seek.path) {
+        if !seek.is_covered(self.index) {
             return Ok(None);
         }
         let mut numbers = Vec::new();
         for span in &seek.spans {
-            for entry in self.index.seek(&seek.path, span, None, Direction::Forward) {
+            for entry in seek.entries(self.index, span, None) {
                 numbers.push(entry?.number);
                 if numbers.len() > self.entries_max {
                     return Ok(None);
@@ -234,12 +234,12 @@ impl Chooser<'_> {
     }
 
     fn count(&self, seek: &Seek) -> Result<usize> {
-        if !self.index.covers(&seek.path) {
+        if !seek.is_covered(self.index) {
             return Ok(usize::MAX);
         }
         let mut n_entries = 0;
         for span in &seek.spans {
-            for entry in self.index.seek(&seek.path, span, None, Direction::Forward) {
+            for entry in seek.entries(self.index, span, None) {
                 entry?;
                 n_entries += 1;
                 if n_entries >= ESTIMATE_MAX {
@@ -257,7 +257,7 @@ impl Chooser<'_> {
             other => vec![other],
         };
         parts.into_iter().find_map(|part| match part {
-            Condition::Seek(seek) if self.index.covers(&seek.path) => {
+            Condition::Seek(seek) if seek.is_covered(self.index) => {
                 let [span] = seek.spans.as_slice() else { return None };
                 let term = span.as_point()?.to_vec();
                 Some((seek, term))

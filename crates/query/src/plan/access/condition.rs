@@ -9,9 +9,12 @@ use model::Value;
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query};
 use crate::eval::LikePattern;
+use crate::functions::{extent, words};
 use crate::index::{
-    IndexPath, PathStep, Tag, Term, TermSpan, intersect, span_of_prefix, successor, unite,
+    Declared, IndexPath, PathStep, Tag, Term, TermSpan, intersect, span_of_prefix, successor,
+    unite, word_span,
 };
+use crate::source::{Direction, Entries, ItemIndex, ItemSource};
 use crate::value::{Datum, Step};
 
 /// Limit: spans of one seek; more of them are not worth a lookup each.
@@ -39,6 +42,8 @@ pub(crate) struct Seek {
     level: usize,
     steps: Vec<Step>,
     pub(crate) path: IndexPath,
+    /// The declared index to look into, instead of that of the path.
+    pub(crate) declared: Option<String>,
     /// In order and without overlap.
     pub(crate) spans: Vec<TermSpan>,
     /// Whether the condition holds for exactly the items found.
@@ -48,7 +53,26 @@ pub(crate) struct Seek {
 
 impl Seek {
     fn is_about(&self, other: &Seek) -> bool {
-        self.level == other.level && self.steps == other.steps
+        self.level == other.level && self.steps == other.steps && self.declared == other.declared
+    }
+
+    /// Returns whether an index has what the seek looks for.
+    pub(crate) fn is_covered(&self, index: &dyn ItemIndex) -> bool {
+        // A declared index was found among those that have the terms of every item.
+        self.declared.is_some() || index.covers(&self.path)
+    }
+
+    /// Returns the entries of a span.
+    pub(crate) fn entries<'i>(
+        &self,
+        index: &'i dyn ItemIndex,
+        span: &TermSpan,
+        after: Option<(&[u8], u64)>,
+    ) -> Entries<'i> {
+        match &self.declared {
+            Some(name) => index.seek_in(name, span, after, Direction::Forward),
+            None => index.seek(&self.path, span, after, Direction::Forward),
+        }
     }
 
     /// Returns whether the seek is about this path of the item itself.
@@ -58,13 +82,17 @@ impl Seek {
 
     /// Returns whether the seek is about a path of the item itself that has one value.
     pub(crate) fn is_of_path(&self, path: &IndexPath) -> bool {
-        self.level == ITEM_LEVEL && self.path == *path && !path.has_elements()
+        self.level == ITEM_LEVEL
+            && self.path == *path
+            && self.declared.is_none()
+            && !path.has_elements()
     }
 }
 
 /// Returns the condition of a whole query over items.
-pub(crate) fn condition(query: &Query) -> Condition {
-    let mut paths = Paths::default();
+pub(crate) fn condition(query: &Query, source: &dyn ItemSource) -> Condition {
+    let declared = source.index().map(ItemIndex::declared).unwrap_or_default();
+    let mut paths = Paths { prefixes: HashMap::new(), declared };
     paths.prefixes.insert(ITEM_LEVEL, IndexPath::default());
     paths.query(query)
 }
@@ -81,12 +109,12 @@ pub(crate) fn item_path(expr: &Expr) -> Option<(&[Step], IndexPath)> {
 }
 
 /// Where the variables in sight stand in the item.
-#[derive(Default)]
-struct Paths {
+struct Paths<'s> {
     prefixes: HashMap<usize, IndexPath>,
+    declared: Vec<(&'s str, &'s Declared)>,
 }
 
-impl Paths {
+impl<'s> Paths<'s> {
     fn query(&mut self, query: &Query) -> Condition {
         if matches!(query.base, Base::Rows(..)) {
             // The filter is about rows; the query below has a condition of its own.
@@ -186,7 +214,8 @@ impl Paths {
             Expr::Like(text, pattern) => self.like(text, pattern),
             Expr::Call { function, arguments, .. } => self.call(function.name, arguments),
             Expr::Subquery(SubqueryKind::Exists, inner) if inner.grouping.is_none() => {
-                self.query(inner)
+                // There must also be a row: elements to enumerate, a value that is defined.
+                all(vec![self.query(inner), Condition::Anything])
             }
             _ => Condition::Anything,
         }
@@ -209,6 +238,9 @@ impl Paths {
             Constant::Undefined if is_comparison(op) => return Condition::Nothing,
             Constant::Undefined | Constant::NonFinite => return Condition::Anything,
         };
+        if let Some(condition) = self.distance(op, path, value) {
+            return condition;
+        }
         let Some((spans, is_exact)) = compared(op, value) else { return Condition::Anything };
         self.seek(path, spans, is_exact, format!("{} {}", symbol(op), printed(value)))
     }
@@ -285,7 +317,111 @@ impl Paths {
                 let parts: Vec<Condition> = parts.collect();
                 if name == "ARRAY_CONTAINS_ALL" { all(parts) } else { any(parts) }
             }
+            ("FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL", [text, terms @ ..]) => {
+                all(terms.iter().map(|term| self.phrase(text, term)).collect())
+            }
+            ("FULLTEXTCONTAINSANY", [text, terms @ ..]) => {
+                any(terms.iter().map(|term| self.phrase(text, term)).collect())
+            }
+            ("ST_WITHIN" | "ST_INTERSECTS", [left, right]) => {
+                match (constant(left), constant(right)) {
+                    (None, Some(shape)) => self.shape(left, shape, None),
+                    (Some(shape), None) => self.shape(right, shape, None),
+                    _ => Condition::Anything,
+                }
+            }
             _ => Condition::Anything,
+        }
+    }
+
+    /// Returns the declared index on the path of an expression for which `choose` returns something.
+    fn declared<T>(
+        &self,
+        expr: &Expr,
+        choose: impl Fn(&'s Declared) -> Option<T>,
+    ) -> Option<(&'s str, T)> {
+        let (_, path) = item_path(expr)?;
+        let is_path = |names: &[String]| {
+            let own = names.iter().map(|name| PathStep::Name(name.clone()));
+            own.eq(path.steps().iter().cloned())
+        };
+        self.declared.iter().find_map(|(name, declared)| {
+            let index = choose(declared)?;
+            declared.names().is_some_and(is_path).then_some((*name, index))
+        })
+    }
+
+    /// Makes a seek in a declared index; such seeks are never joined.
+    fn declared_seek(name: &str, expr: &Expr, spans: Vec<TermSpan>, text: String) -> Condition {
+        let path = item_path(expr).map(|(_, path)| path).unwrap_or_default();
+        if spans.len() > SPANS_MAX {
+            return Condition::Anything;
+        }
+        Condition::Seek(Seek {
+            level: usize::MAX,
+            steps: vec![Step::Never],
+            path,
+            declared: Some(name.to_string()),
+            spans,
+            is_exact: false,
+            text,
+        })
+    }
+
+    /// Items whose text has all words of a term.
+    fn phrase(&self, text: &Expr, term: &Expr) -> Condition {
+        let is_words = |declared: &Declared| matches!(declared, Declared::Words(_)).then_some(());
+        let Some((name, ())) = self.declared(text, is_words) else { return Condition::Anything };
+        let Some(Constant::Value(Value::String(term))) = constant(term) else {
+            return Condition::Anything;
+        };
+        let words = words(term);
+        if words.is_empty() {
+            return Condition::Nothing;
+        }
+        all(words
+            .iter()
+            .map(|word| {
+                let printed = format!("has {}", printed(&Value::from(word.as_str())));
+                Paths::declared_seek(name, text, vec![word_span(word)], printed)
+            })
+            .collect())
+    }
+
+    /// Items whose shape may share a point with another one, or be at most so far from it.
+    fn shape(&self, path: &Expr, shape: Constant<'_>, distance: Option<f64>) -> Condition {
+        let is_spatial = |declared: &'s Declared| match declared {
+            Declared::Spatial(index) => Some(index),
+            Declared::Composite(_) | Declared::Words(_) | Declared::Vector(_) => None,
+        };
+        let Some((name, index)) = self.declared(path, is_spatial) else {
+            return Condition::Anything;
+        };
+        let Constant::Value(shape) = shape else { return Condition::Anything };
+        // What is no shape makes the function undefined.
+        let Some(mut extent) = extent(shape) else { return Condition::Nothing };
+        if let Some(distance) = distance {
+            extent = index.around(&extent, distance);
+        }
+        match index.spans(&extent) {
+            None => Condition::Anything,
+            Some(spans) => Paths::declared_seek(name, path, spans, "near a shape".to_string()),
+        }
+    }
+
+    /// Items whose shape is nearer to another one than a distance.
+    fn distance(&self, op: BinaryOp, call: &Expr, value: &Value) -> Option<Condition> {
+        let Expr::Call { function, arguments, .. } = call else { return None };
+        let is_near = matches!(op, BinaryOp::Less | BinaryOp::LessEqual);
+        let ("ST_DISTANCE", true, [left, right]) = (function.name, is_near, arguments.as_slice())
+        else {
+            return None;
+        };
+        let distance = Some(value.as_f64()?);
+        match (constant(left), constant(right)) {
+            (None, Some(shape)) => Some(self.shape(left, shape, distance)),
+            (Some(shape), None) => Some(self.shape(right, shape, distance)),
+            _ => None,
         }
     }
 
@@ -298,6 +434,7 @@ impl Paths {
             level: usize::MAX,
             steps: vec![Step::Never],
             path: path.child(PathStep::Element),
+            declared: None,
             spans,
             is_exact: false,
             text: format!("= {}", printed(needle)),
@@ -314,6 +451,7 @@ impl Paths {
                 level: usize::MAX,
                 steps: vec![Step::Never],
                 path: path.child(PathStep::Name(name.to_string())),
+                declared: None,
                 spans: vec![TermSpan::point(&Term::of(value))],
                 is_exact: false,
                 text: format!("= {}", printed(value)),
@@ -336,7 +474,7 @@ impl Paths {
             return Condition::Nothing;
         }
         let is_exact = is_exact && level == ITEM_LEVEL && !path.has_elements();
-        Condition::Seek(Seek { level, steps, path, spans, is_exact, text })
+        Condition::Seek(Seek { level, steps, path, declared: None, spans, is_exact, text })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::aggregate::is_from_index;
 use super::choose::{Access, Need, access, push_indented, seek_text};
 use super::order::order_access;
+use super::ranked::{Ranked, ranked};
 use crate::bind::tree::{Base, Query};
 use crate::error::Result;
 use crate::source::{Direction, ItemSource};
@@ -24,6 +25,11 @@ pub(crate) fn explain(query: &Query, source: &dyn ItemSource) -> Result<String> 
                 Direction::Backward => "descending",
             };
             return Ok(format!("follow {} {way}\n", order.text));
+        }
+        match ranked(query, source)? {
+            None => {}
+            Some(Ranked::Words { .. }) => return Ok("sort\n  best by words\n".to_string()),
+            Some(Ranked::Vectors { .. }) => return Ok("sort\n  best by vectors\n".to_string()),
         }
         ("sort", Need::All)
     } else {

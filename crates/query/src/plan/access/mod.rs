@@ -9,11 +9,13 @@ mod choose;
 mod condition;
 mod explain;
 mod order;
+mod ranked;
 mod usage;
 
 pub(crate) use aggregate::group_from_index;
 pub(crate) use choose::{Need, access};
 pub(crate) use explain::explain;
 pub(crate) use order::{OrderAccess, order_access};
+pub(crate) use ranked::{Ranked, ranked, texts_with, words_index};
 pub use usage::IndexUsage;
 pub(crate) use usage::usage;

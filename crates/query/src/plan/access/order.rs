@@ -72,7 +72,7 @@ pub(crate) fn order_access(query: &Query, source: &dyn ItemSource) -> Result<Opt
     if query.order.is_empty() || is_narrow(index) {
         return Ok(None);
     }
-    let condition = condition(query);
+    let condition = condition(query, source);
     if matches!(condition, Condition::Nothing) {
         return Ok(None);
     }
@@ -102,7 +102,7 @@ pub(crate) fn order_access(query: &Query, source: &dyn ItemSource) -> Result<Opt
 }
 
 /// Returns whether most entries of the index belong to items that are not in the source.
-fn is_narrow(index: &dyn ItemIndex) -> bool {
+pub(super) fn is_narrow(index: &dyn ItemIndex) -> bool {
     let (Some(n_items), Some(n_indexed)) = (index.n_items(), index.n_indexed()) else {
         return false;
     };
@@ -150,7 +150,7 @@ fn best_composite(
 ) -> Option<(OrderAccess, usize)> {
     let mut best: Option<(OrderAccess, usize)> = None;
     for (name, declared) in index.declared() {
-        let Declared::Composite(composite) = declared;
+        let Declared::Composite(composite) = declared else { continue };
         for n_fixed in 0..composite.parts().len() {
             let found = follow_composite(query, name, composite, n_fixed, seeks);
             if let Some(found) = found

@@ -26,7 +26,7 @@ pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
         query = inner;
     }
     let mut paths = Vec::new();
-    let condition = condition(query);
+    let condition = condition(query, source);
     collect(&condition, &mut paths);
     for key in &query.order {
         paths.extend(item_path(&key.expr).map(|(_, path)| path));
@@ -53,6 +53,7 @@ pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
 fn collect(condition: &Condition, paths: &mut Vec<IndexPath>) {
     match condition {
         Condition::Anything | Condition::Nothing => {}
+        Condition::Seek(seek) if seek.declared.is_some() => {}
         Condition::Seek(seek) => paths.push(seek.path.clone()),
         Condition::All(parts) | Condition::Any(parts) => {
             for part in parts {
@@ -86,6 +87,7 @@ fn potential(query: &Query, condition: &Condition, source: &dyn ItemSource) -> O
                 own.parts().len() == paths.len()
                     && own.parts().iter().all(|part| paths.contains(&part.path()))
             }
+            Declared::Spatial(_) | Declared::Words(_) | Declared::Vector(_) => false,
         })
     });
     (!is_there).then(|| paths.iter().map(|path| format!("{path} ASC")).collect())
