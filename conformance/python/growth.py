@@ -115,8 +115,8 @@ class Work:
         self.seen = {}
 
     async def fill(self):
-        for n in range(FIXED_ITEMS):
-            await self.container.create_item({"id": f"f{n:04}", "pk": f"k{n % KEYS}", "fixed": True, "rank": n})
+        items = ({"id": f"f{n:04}", "pk": f"k{n % KEYS}", "fixed": True, "rank": n} for n in range(FIXED_ITEMS))
+        await asyncio.gather(*(self.container.create_item(it) for it in items))
 
     async def write(self, writer):
         """One writer's life: every kind of write, on items that are its own."""
