@@ -217,9 +217,9 @@ impl Submitted {
 pub(crate) fn with_final_stamp(text: &str, stamp: &Stamp) -> String {
     // How the properties follow each other in an item that is shown as it was given.
     const UP_TO_TIME: &str = r#"\"","_attachments":"attachments/","_ts":"#;
-    let shown_ts = stamp.shown_ts.to_string();
     const FRONT: usize = 8;
     const BACK: usize = 12;
+    let shown_ts = stamp.shown_ts.to_string();
     let is_hex = |part: Option<&str>| {
         part.is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
     };
