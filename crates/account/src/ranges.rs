@@ -4,7 +4,7 @@
 //! they loop for ever.
 
 use bytes::Bytes;
-use model::{Charge, ChildKind, ETag, Object, Rid, Status, Value};
+use model::{Charge, ChildKind, ETag, Object, RangeId, Rid, Status, Value};
 
 use crate::access::{self, Right, Want};
 use crate::account::{Inner, Request};
@@ -37,7 +37,7 @@ pub(crate) fn feed(
         check_intended(request.options, &found)?;
         tables.container(found.number()).cloned().ok_or(Error::OwnerNotFound)?
     };
-    let etag = ETag::from_text(&container.ranges.etag);
+    let etag = position(&container);
     let mut facts = Facts {
         charge: CHARGE,
         etag: Some(etag.clone()),
@@ -50,8 +50,15 @@ pub(crate) fn feed(
     if is_incremental && since.is_some_and(|since| etag.matches(since)) {
         return Ok(Outcome { status: Status::NOT_MODIFIED, body: Body::Empty, facts });
     }
+    let since = since.filter(|_| is_incremental);
+    let known = since.map(|since| known_to(&container, since)).unwrap_or_default();
+    let is_news =
+        |range: &&Range| !known.iter().any(|(first, last)| (first..=last).contains(&&range.id()));
     let mut rows: Vec<Bytes> =
-        container.ranges.iter().map(|range| row(&container, range)).collect();
+        container.ranges.iter().filter(is_news).map(|range| row(&container, range)).collect();
+    if rows.is_empty() {
+        return Ok(Outcome { status: Status::NOT_MODIFIED, body: Body::Empty, facts });
+    }
     if !is_incremental {
         facts.continuation = cut_page(inner, request, &container, &mut rows)?;
     }
@@ -59,6 +66,43 @@ pub(crate) fn feed(
     let owner_rid = container.rid_text.clone();
     let body = Body::Feed { owner_rid, envelope: envelope(ResourceKind::Range), rows };
     Ok(Outcome { status: Status::OK, body, facts })
+}
+
+/// Limit: bytes of the list of ranges in an etag, which travels in a header. Clients with more hear everything again.
+const KNOWN_BYTES_MAX: usize = 1024;
+
+/// The etag of the feed: the topology, the container, and the ranges that a client knows who has read it. Ids do not
+/// tell what is newer: relocations take theirs when they begin, and the last to begin may be the first to end.
+fn position(container: &Container) -> ETag {
+    let topology = container.ranges.etag.trim_matches('"');
+    let mut ids: Vec<u32> = container.ranges.iter().map(|range| range.id().0).collect();
+    ids.sort_unstable();
+    let runs = ids.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let run = |run: &[u32]| match run {
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    };
+    let known = runs.map(run).collect::<Vec<_>>().join(",");
+    let known = if known.len() > KNOWN_BYTES_MAX { "" } else { &known };
+    ETag::from_text(&format!("{topology}.{}.{known}", container.rid_text))
+}
+
+/// The ranges that a client knows who got this etag, as spans of ids; none if it is not ours.
+///
+/// Wire: an incremental read tells what came since, never everything again. Some clients read until the 304 and put
+/// all answers together: ranges that come twice, before and after a split, look to them like an overlap.
+fn known_to(container: &Container, etag: &str) -> Vec<(RangeId, RangeId)> {
+    let mut parts = etag.trim().trim_matches('"').rsplit('.');
+    let (known, rid) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    if rid != container.rid_text || known.len() > KNOWN_BYTES_MAX {
+        return Vec::new();
+    }
+    let span = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        Some((RangeId::parse(first)?, RangeId::parse(last)?))
+    };
+    known.split(',').filter_map(span).collect()
 }
 
 /// Cuts the rows to the page that a plain read asks for. The continuation counts rows in the order of the

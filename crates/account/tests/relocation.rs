@@ -469,3 +469,22 @@ async fn a_split_that_failed_is_not_tried_again_at_once() {
     account.run_jobs_once().await.unwrap();
     assert_eq!(ranges(&client).len(), 2);
 }
+
+#[tokio::test]
+async fn an_incremental_read_of_the_ranges_tells_only_what_came_since() {
+    let client = Client::with_container(2).await;
+    fill(&client, 60).await;
+    let first = client.ranges(C, None, true).await.expect(200);
+    assert_eq!(first.ids(), ["0", "1"]);
+    let etag = first.facts.etag.unwrap();
+    split(&client, 0).await;
+    let second = client.ranges(C, Some(etag.as_str()), true).await.expect(200);
+    assert_eq!(second.ids(), ["2", "3"]);
+    let later = second.facts.etag.unwrap();
+    client.ranges(C, Some(later.as_str()), true).await.expect(304);
+    merge(&client, 3, 1).await;
+    // Who slept through both hears what is there now, less what was there before.
+    assert_eq!(client.ranges(C, Some(etag.as_str()), true).await.expect(200).ids(), ["2", "4"]);
+    assert_eq!(client.ranges(C, Some(later.as_str()), true).await.expect(200).ids(), ["4"]);
+    assert_eq!(client.ranges(C, None, true).await.expect(200).ids(), ["2", "4"]);
+}

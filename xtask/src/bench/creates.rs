@@ -79,7 +79,7 @@ async fn index_cost(bench: &Bench, subject: &Subject, table: &mut Table) -> Resu
     Ok(rounds.n_ours() + rounds.n_baseline())
 }
 
-fn sources(
+pub(super) fn sources(
     subject: &Subject,
     container: &str,
     n_connections: usize,

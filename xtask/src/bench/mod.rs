@@ -8,12 +8,15 @@ mod creates;
 mod growth;
 mod load;
 mod queries;
+mod ranges;
 mod raw_store;
 mod reads;
 mod resolvers;
 mod rows;
 mod scripts;
 mod setup;
+mod split;
+mod spread;
 mod start;
 mod table;
 
@@ -37,6 +40,9 @@ pub(crate) struct BenchArguments {
     /// Items of the large container in the growth and query measurements
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
+    /// Megabytes of the partition that the split measurement splits
+    #[arg(long, default_value_t = 1024)]
+    megabytes: u64,
     /// Only these parts; none means all
     #[arg(value_enum)]
     parts: Vec<Part>,
@@ -54,6 +60,8 @@ enum Part {
     Scripts,
     Queries,
     Resolvers,
+    Split,
+    Spread,
 }
 
 /// What every part needs.
@@ -62,6 +70,7 @@ struct Bench {
     binary: PathBuf,
     duration: Duration,
     n_items_large: u64,
+    split_bytes: u64,
     env: Env,
 }
 
@@ -83,6 +92,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
         binary,
         duration: Duration::from_secs(arguments.seconds),
         n_items_large: arguments.items,
+        split_bytes: arguments.megabytes << 20,
         env: Env::system(),
     };
     let wants = |part| arguments.parts.is_empty() || arguments.parts.contains(&part);
@@ -109,6 +119,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Resolvers) {
         resolvers::measure(&bench, &mut table)?;
+    }
+    if wants(Part::Split) {
+        runtime.block_on(split::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Spread) {
+        runtime.block_on(spread::measure(&bench, &mut table))?;
     }
     println!("\n{table}");
     Ok(())

@@ -7,6 +7,7 @@
 mod suites;
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -102,7 +103,13 @@ fn run_suites(binary: &Path, suites: &[Suite], matrix: Matrix) -> Result<Counts>
             }
         }
         for &row in matrix.rows() {
-            counts += run_row(binary, suite, row)?;
+            println!("── conformance {suite:?} over {}, {} ranges", row.scheme, row.min_partitions);
+            counts += run_row(binary, suite, suite.command(), row, &[])?;
+        }
+        if let Some(command) = suite.throttled_command() {
+            println!("── conformance {suite:?} with enforced throughput");
+            let row = Row { scheme: "http", min_partitions: 1 };
+            counts += run_row(binary, suite, command, row, &["--enforce-throughput", "on"])?;
         }
     }
     for line in skipped {
@@ -111,14 +118,19 @@ fn run_suites(binary: &Path, suites: &[Suite], matrix: Matrix) -> Result<Counts>
     Ok(counts)
 }
 
-fn run_row(binary: &Path, suite: Suite, row: Row) -> Result<Counts> {
+fn run_row(
+    binary: &Path,
+    suite: Suite,
+    mut command: Command,
+    row: Row,
+    more_options: &[&str],
+) -> Result<Counts> {
     let Row { scheme, min_partitions } = row;
-    println!("── conformance {suite:?} over {scheme}, at least {min_partitions} ranges");
     let env = Env::system();
     let folder = workspace::scratch("conformance")?;
     let log = folder.path().join("server.log");
     let partitions = min_partitions.to_string();
-    let options = [
+    let mut options = vec![
         "--in-memory",
         "--accept-identity-tokens",
         "--min-partitions",
@@ -126,11 +138,11 @@ fn run_row(binary: &Path, suite: Suite, row: Row) -> Result<Counts> {
         "--read-only-key",
         READ_ONLY_KEY,
     ];
+    options.extend_from_slice(more_options);
     let server = Server::start(binary, &options, &log, &env)?;
     // SDKs treat localhost as an emulator and relax the check of its certificate.
     let port = server.authority.rsplit(':').next().unwrap_or_default();
     let endpoint = format!("{scheme}://localhost:{port}/");
-    let mut command = suite.command();
     command
         .env("ORRERY_ENDPOINT", &endpoint)
         .env("ORRERY_KEY", WELL_KNOWN_KEY)

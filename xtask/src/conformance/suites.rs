@@ -110,6 +110,23 @@ impl Suite {
             Suite::Java => java_suite(&["test"]),
         }
     }
+
+    /// The command that runs the tests for a server that enforces throughput, where a language has them.
+    pub(crate) fn throttled_command(self) -> Option<Command> {
+        match self {
+            Suite::Python => {
+                let python = venv().join("bin/python");
+                let arguments = ["-m", "pytest", "-q", "throttled"];
+                Some(in_folder(self, &python.to_string_lossy(), &arguments))
+            }
+            Suite::Javascript => {
+                let arguments = ["--test", "throttled/throttling.test.js"];
+                Some(in_folder(self, "node", &arguments))
+            }
+            // One retry policy per family of SDKs is enough for a test that takes half a minute.
+            Suite::Go | Suite::Rust | Suite::Java => None,
+        }
+    }
 }
 
 fn in_folder(suite: Suite, program: &str, arguments: &[&str]) -> Command {
