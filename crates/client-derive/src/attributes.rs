@@ -62,9 +62,10 @@ impl Role {
         for attribute in partition_attributes(&field.attrs) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("part") {
-                    let number = match meta.input.peek(Token![=]) {
-                        true => Some(meta.value()?.parse::<LitInt>()?.base10_parse()?),
-                        false => None,
+                    let number = if meta.input.peek(Token![=]) {
+                        Some(meta.value()?.parse::<LitInt>()?.base10_parse()?)
+                    } else {
+                        None
                     };
                     role = Some(Role::Part(number));
                 } else if meta.path.is_ident("base") {

@@ -43,7 +43,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             type Scheme = ::orrery_client::#scheme;
 
             fn partition_scheme() -> ::orrery_client::Result<Self::Scheme> {
-                ::core::result::Result::Ok(#body)
+                let scheme = #body;
+                ::core::result::Result::Ok(scheme)
             }
         }
     })
