@@ -1,13 +1,22 @@
 //! `check` and `cases`: what cargo alone can tell.
 
 use anyhow::{Result, bail};
+use clap::Args;
 
 use crate::process;
 use crate::tally::{Counts, Runner};
 use crate::{tidy, workspace};
 
 /// The test targets that read `cases/`.
-const CASE_RUNNERS: [(&str, &str); 2] = [("orrery-query", "cases"), ("orrery-gateway", "cases")];
+const CASE_RUNNERS: [(&str, &str); 3] =
+    [("orrery-query", "cases"), ("orrery-account", "cases"), ("orrery-gateway", "cases")];
+
+#[derive(Debug, Args)]
+pub(crate) struct CasesArguments {
+    /// Write the rows and plans that queries answer now into these case files; none means all
+    #[arg(long, num_args = 0.., value_name = "FILE")]
+    bless: Option<Vec<String>>,
+}
 
 pub(crate) fn run() -> Result<()> {
     let counts = steps(false)?;
@@ -54,7 +63,16 @@ pub(crate) fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Counts {
     }
 }
 
-pub(crate) fn cases() -> Result<()> {
+pub(crate) fn cases(arguments: &CasesArguments) -> Result<()> {
+    if let Some(files) = &arguments.bless {
+        let files = if files.is_empty() { "all".to_owned() } else { files.join(",") };
+        let mut command =
+            workspace::cargo(&["test", "--package", "orrery-query", "--test", "cases"]);
+        command.env("ORRERY_BLESS", files);
+        process::run(command)?;
+        println!("read the difference as if a stranger wrote it");
+        return Ok(());
+    }
     let mut counts = Counts::default();
     for (package, target) in CASE_RUNNERS {
         let command = workspace::cargo(&["test", "--package", package, "--test", target]);

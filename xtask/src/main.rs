@@ -12,6 +12,7 @@ mod crash;
 mod fuzz;
 mod process;
 mod server;
+mod sim;
 mod tally;
 mod test;
 mod tidy;
@@ -39,10 +40,12 @@ enum Command {
     /// Drive the release binary with the official SDKs: python, javascript, go, rust, java
     Conformance(conformance::ConformanceArguments),
     /// Run the text cases of queries and of the wire
-    Cases,
+    Cases(check::CasesArguments),
     /// Kill the server under load, restart it, and compare what it kept with what it acknowledged
     Crash(crash::CrashArguments),
-    /// Measure start, memory, reads, creates, growth and disk, each against a baseline
+    /// Simulate an account under load, relocations and crashes, one seed after another
+    Sim(sim::SimArguments),
+    /// Measure start, memory, reads, creates, growth, disk, scripts and queries, each against a baseline
     Bench(bench::BenchArguments),
     /// Check layers, file lengths, headers, leftover markers and document lengths
     Tidy,
@@ -73,8 +76,9 @@ fn run(command: Command) -> Result<()> {
         Command::Check => check::run(),
         Command::Test(arguments) => test::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
-        Command::Cases => check::cases(),
+        Command::Cases(arguments) => check::cases(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tidy => tidy::run(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),

@@ -5,24 +5,30 @@ use clap::Args;
 
 use crate::conformance::{self, Matrix};
 use crate::crash::{self, CrashArguments};
+use crate::sim::SimArguments;
 use crate::tally::Counts;
-use crate::{check, workspace};
+use crate::{check, sim, workspace};
 
 // Limit: kill cycles in CI, a minute or so; `--slow` runs the long proof.
 const CYCLES_FAST: u32 = 5;
 const CYCLES_SLOW: u32 = 200;
 const TRANSFERS_FAST: u32 = 3;
 const TRANSFERS_SLOW: u32 = 100;
+const SEEDS_SLOW: u64 = 1000;
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
-    /// Also the long runs: 200 crash cycles, the whole conformance matrix, slow store tests
+    /// Also the long runs: 200 crash cycles, 1,000 seeds of the simulation, the whole conformance matrix, slow store tests
     #[arg(long)]
     slow: bool,
 }
 
 pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
     let mut counts = check::steps(arguments.slow)?;
+    if arguments.slow {
+        // The fast run has its seeds among the cargo tests.
+        counts += check::step("sim", || sim::run(&SimArguments::with_seeds(SEEDS_SLOW)));
+    }
     match workspace::release_binary() {
         Ok(binary) => {
             let cycles = if arguments.slow { CYCLES_SLOW } else { CYCLES_FAST };

@@ -12,12 +12,13 @@ const SOURCE_LINES_MAX: usize = 1000;
 const FLAT_TABLE: &str = "//! Flat table";
 
 /// What each crate may depend on, apart from tests. `orrery` and `xtask` wire things and may name all.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("store", &["model"]),
     ("query", &["model"]),
     ("script", &["model"]),
-    ("client", &["model"]),
+    ("client", &["model", "client-derive"]),
+    ("client-derive", &[]),
     ("partition", &["model", "store", "query", "script"]),
     ("account", &["model", "store", "query", "partition"]),
     ("gateway", &["model", "account"]),

@@ -48,7 +48,7 @@ pub use operation::*;
 pub use outcome::*;
 pub use policy_error::PolicyError;
 pub use relocate::{
-    RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
+    Pace, RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,
     RelocationReason, RelocationStatus, RelocationStep,
 };
 pub use throughput::ThroughputError;

@@ -178,6 +178,43 @@ async fn a_merged_continuation_is_no_other_and_survives_more_items() {
 }
 
 #[tokio::test]
+async fn continuations_are_as_short_as_the_client_says() {
+    let client = Client::with_container(3).await;
+    let long = "x".repeat(600);
+    for n in 0..20 {
+        let body = format!(r#"{{"id":"{n}","pk":"k{n}","name":"{long}{n:02}"}}"#);
+        client.items().create(&body).await.expect(201);
+    }
+    for (kib, is_short) in [(None, false), (Some(1), true), (Some(2), false)] {
+        let (mut names, mut continuation, mut longest) = (Vec::new(), None, 0);
+        loop {
+            let page = client.with_options(|options| {
+                options.items_max = Some(3);
+                options.continuation = continuation.take();
+                options.continuation_kib_max = kib;
+            });
+            let text = "SELECT VALUE c.name FROM c ORDER BY c.name";
+            let query = QueryText { text: text.into(), merge: Some(2), ..QueryText::default() };
+            let action = ItemAction::Query {
+                query,
+                cross_partition: true,
+                wants_query_metrics: false,
+                wants_index_metrics: account::IndexMetrics::No,
+                enable_scan: false,
+            };
+            let page = page.items().run(action).await.expect(200);
+            names.extend(page.rows.iter().map(|row| row.as_str().unwrap()[600..].to_owned()));
+            continuation = page.facts.continuation;
+            let Some(token) = &continuation else { break };
+            longest = longest.max(token.len());
+        }
+        let expected: Vec<String> = (0..20).map(|n| format!("{n:02}")).collect();
+        assert_eq!(names, expected, "{kib:?}");
+        assert_eq!(longest <= 1024, is_short, "{kib:?}: {longest}");
+    }
+}
+
+#[tokio::test]
 async fn a_filter_on_the_key_makes_one_partition_of_it() {
     let client = filled(5).await;
     let text = "SELECT VALUE c.n FROM c WHERE c.pk = 'k2' ORDER BY c.n DESC";

@@ -422,6 +422,55 @@ async fn a_logical_partition_is_limited_and_warns_before() {
 }
 
 #[tokio::test]
+async fn a_page_of_one_range_goes_on_in_its_children() {
+    let client = Client::with_container(1).await;
+    fill(&client, 60).await;
+    let queries = ["SELECT c.id FROM c", "SELECT c.id FROM c ORDER BY c.n DESC"];
+    let small = client.with_options(|options| options.items_max = Some(10));
+    let mut started = Vec::new();
+    for query in queries {
+        let page = small.items().range(0).query(query).await.expect(200);
+        started.push((query, page.ids(), page.facts.continuation));
+    }
+    split(&client, 0).await;
+    for (query, mut seen, continuation) in started {
+        let go_on = client.with_options(|options| options.continuation.clone_from(&continuation));
+        go_on.items().range(0).query(query).await.expect_sub(410, 1002);
+        // As SDKs do it: every child gets the position of its parent.
+        for child in [1, 2] {
+            seen.extend(go_on.items().range(child).query(query).await.expect(200).ids());
+        }
+        assert_eq!((seen.len(), seen.iter().collect::<BTreeSet<_>>().len()), (60, 60), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_split_that_failed_is_not_tried_again_at_once() {
+    let relocation = RelocationOptions { partition_bytes: 1, ..RelocationOptions::default() };
+    let options = AccountOptions { relocation, ..AccountOptions::default() };
+    let client = Client::with(store::open_memory(), options).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    let pad = "x".repeat(60_000);
+    for n in 0..2 {
+        let body = format!(r#"{{"id":"{n}","pk":"{n}","pad":"{pad}"}}"#);
+        client.items().key(&format!(r#"["{n}"]"#)).create(&body).await.expect(201);
+    }
+    let (account, c) = (&client.account, link(C));
+    account.hold_relocations(&c, RelocationStep::Copy).unwrap();
+    let id = account.start_split(&c, RangeId(0), None).unwrap();
+    account.wait_for_hold(id, RelocationStep::Copy).await.unwrap();
+    account.cancel_relocation(id).unwrap();
+    account.wait_for_relocation(id).await.unwrap();
+    account.release_relocations(&c, RelocationStep::Copy).unwrap();
+    account.run_jobs_once().await.unwrap();
+    assert_eq!(ranges(&client).len(), 1);
+    client.env.advance(Duration::from_secs(31));
+    account.run_jobs_once().await.unwrap();
+    assert_eq!(ranges(&client).len(), 2);
+}
+
+#[tokio::test]
 async fn an_incremental_read_of_the_ranges_tells_only_what_came_since() {
     let client = Client::with_container(2).await;
     fill(&client, 60).await;

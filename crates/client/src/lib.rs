@@ -31,6 +31,8 @@
 mod changes;
 mod database;
 pub mod distribution;
+#[cfg(all(doctest, feature = "rest", feature = "derive"))]
+mod docs;
 mod error;
 mod host;
 mod items;
@@ -51,6 +53,8 @@ mod state;
 mod synthetic;
 
 pub use changes::{ChangeFeed, ChangePage};
+#[cfg(feature = "derive")]
+pub use client_derive::Partitioned;
 pub use database::{
     Address, Continuation, PartitionedDatabase, QueryPage, QueryRun, Scheme, Schemes,
 };
@@ -77,7 +81,7 @@ pub use state::{
     ResolverState, SpilloverState, StateStore, StateVersion, load_state, save_state,
 };
 pub use synthetic::{
-    Backfill, Concat, HashedSuffix, RandomSuffix, ReadPlan, SyntheticKey, backfill,
+    Backfill, Concat, HashedSuffix, Partitioned, RandomSuffix, ReadPlan, SyntheticKey, backfill,
 };
 
 /// A boxed future: what the traits of this crate return, so that they can be used as trait objects.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use orrery_client::{
     Address, Backfill, Concat, ContainerTemplate, Continuation, Env, Error, HashPartitionResolver,
-    ItemStore, KeySource, PartitionedDatabase, ReadScope, Scheme, Schemes, SpilloverOptions,
-    SpilloverPartitionResolver, Statement, backfill,
+    ItemStore, KeySource, PartitionedDatabase, RandomSuffix, ReadScope, Scheme, Schemes,
+    SpilloverOptions, SpilloverPartitionResolver, Statement, SyntheticKey as _, backfill,
 };
 use serde_json::{Value, json};
 use support::{Fake, run};
@@ -188,4 +188,23 @@ fn a_backfill_writes_each_item_once_and_can_be_repeated() {
     let items: Vec<Value> = fake.dump().into_iter().map(|(_, it)| it).collect();
     let changed = items.iter().find(|it| it["id"] == "2").unwrap();
     assert_eq!(*changed, json!({"id": "2", "pk": "a", "date": 2, "changed": true, "key": "a-2"}));
+}
+
+#[test]
+fn an_item_with_an_unknown_suffix_is_found_by_its_id() {
+    let fake = Fake::new(&["c"]);
+    let scheme = RandomSuffix::new("/pk", "/date").unwrap().count(9).unwrap();
+    let link = "c".into();
+    for number in 0..20 {
+        let mut item = json!({"id": number.to_string(), "date": "d"});
+        let key = scheme.apply(&mut item).unwrap();
+        run(fake.create(&link, &key.into(), &item)).unwrap();
+    }
+    let plan = scheme.plan(&"d".into()).unwrap();
+    for parallelism in [0, 1, 4, 100] {
+        let found = run(plan.read(&*fake, &link, "7", parallelism)).unwrap().unwrap();
+        assert_eq!(found.item["id"], "7");
+    }
+    assert!(run(plan.read(&*fake, &link, "no", 4)).unwrap().is_none());
+    assert!(run(scheme.plan(&"e".into()).unwrap().read(&*fake, &link, "7", 4)).unwrap().is_none());
 }

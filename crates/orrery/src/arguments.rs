@@ -9,6 +9,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::distribution::DistributionArguments;
+use crate::partitions::{MergeArguments, MoveArguments, PartitionsArguments, SplitArguments};
 use crate::rekey::RekeyArguments;
 use crate::repartition::RepartitionCommand;
 
@@ -53,6 +54,14 @@ pub(crate) enum Command {
     Cert(CertArguments),
     /// Print the account's keys: primary, secondary and the two read-only ones
     Keys(KeyArguments),
+    /// Show the physical partitions of a running server: ranges, sizes, heat
+    Partitions(PartitionsArguments),
+    /// Split a physical partition of a running server
+    Split(SplitArguments),
+    /// Merge two neighbouring physical partitions of a running server
+    Merge(MergeArguments),
+    /// Move a physical partition of a running server to another store, or to a new place with a new index
+    Move(MoveArguments),
     /// Copy a container into one with another partition key, while it is written to
     Rekey(RekeyArguments),
     /// Add or remove containers of a partitioned database, while it is used

@@ -12,6 +12,7 @@ mod distribution;
 mod keys;
 mod log;
 mod maintenance;
+mod partitions;
 mod progress;
 mod rekey;
 mod remote;
@@ -43,6 +44,10 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(Command::Reset(reset)) => maintenance::reset(&reset),
         Some(Command::Cert(cert)) => maintenance::cert(&cert),
         Some(Command::Keys(keys)) => maintenance::keys(&keys),
+        Some(Command::Partitions(arguments)) => partitions::show(&arguments),
+        Some(Command::Split(arguments)) => partitions::split(&arguments),
+        Some(Command::Merge(arguments)) => partitions::merge(&arguments),
+        Some(Command::Move(arguments)) => partitions::relocate(&arguments),
         Some(Command::Rekey(rekey)) => rekey::run(&rekey),
         Some(Command::Repartition(command)) => repartition::run(&command),
         Some(Command::Distribution(distribution)) => distribution::run(&distribution),

@@ -1,5 +1,6 @@
 //! `orrery rekey`: a container gets another partition key, by a copy that follows the original.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,14 +155,15 @@ fn plan_text(plan: &Plan) -> String {
         plan.n_items, plan.n_bytes, plan.n_keys
     );
     if let Some((key, n_items)) = &plan.largest {
-        text.push_str(&format!("; the largest is {key} with {n_items} items"));
+        let _ = write!(text, "; the largest is {key} with {n_items} items");
     }
     if plan.n_without_key > 0 {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "\n{} items would have no key, for example {}",
             plan.n_without_key,
             plan.without_key.join(", ")
-        ));
+        );
     }
     text
 }

@@ -8,7 +8,7 @@ use client::rest::{Account, RestDatabase};
 use model::Env;
 
 #[derive(Debug, Args)]
-pub(crate) struct RemoteArguments {
+pub(crate) struct AccountArguments {
     /// Address of the account
     #[arg(
         long,
@@ -33,6 +33,12 @@ pub(crate) struct RemoteArguments {
     /// File whose first line is the key
     #[arg(long, value_name = "FILE", env = "ORRERY_KEY_FILE", help_heading = "Account")]
     key_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoteArguments {
+    #[command(flatten)]
+    account: AccountArguments,
 
     /// Database to work in
     #[arg(long, value_name = "NAME", help_heading = "Account")]
@@ -41,8 +47,13 @@ pub(crate) struct RemoteArguments {
 
 impl RemoteArguments {
     pub(crate) fn open(&self) -> Result<RestDatabase> {
-        let account = Account::new(&self.endpoint, &self.key()?, Env::system())?;
-        Ok(RestDatabase::new(account, self.database.as_str()))
+        Ok(RestDatabase::new(self.account.open()?, self.database.as_str()))
+    }
+}
+
+impl AccountArguments {
+    pub(crate) fn open(&self) -> Result<Account> {
+        Ok(Account::new(&self.endpoint, &self.key()?, Env::system())?)
     }
 
     fn key(&self) -> Result<String> {

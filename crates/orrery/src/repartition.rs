@@ -1,5 +1,6 @@
 //! `orrery repartition`: containers come to a ring, or go, while the application reads and writes.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -268,18 +269,15 @@ fn plan_text(plan: &Plan) -> String {
         plan.n_staying
     );
     for ((from, to), what) in &plan.moves {
-        text.push_str(&format!(
-            "\n  {from} -> {to}: {} items, {} bytes",
-            what.n_items, what.n_bytes
-        ));
+        let _ = write!(text, "\n  {from} -> {to}: {} items, {} bytes", what.n_items, what.n_bytes);
     }
     for (word, links) in [("made", &plan.added), ("dropped", &plan.removed)] {
         for link in links {
-            text.push_str(&format!("\n  {link} is {word}"));
+            let _ = write!(text, "\n  {link} is {word}");
         }
     }
     if plan.n_homeless > 0 {
-        text.push_str(&format!("\n{} items would have no container", plan.n_homeless));
+        let _ = write!(text, "\n{} items would have no container", plan.n_homeless);
     }
     text
 }

@@ -82,6 +82,8 @@ pub(crate) struct Context {
     pub(crate) udf_host: Option<Arc<dyn UdfHost>>,
     pub(crate) is_geometry: bool,
     pub(crate) embeddings: Vec<VectorEmbedding>,
+    /// How long the sort keys in a continuation may be.
+    pub(crate) keys_bytes_max: usize,
 }
 
 /// One evaluation of rows: the context and the budgets of the current item.

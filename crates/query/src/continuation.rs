@@ -11,7 +11,10 @@ use crate::error::{Error, Result};
 use crate::sort_key::{Place, SortKey};
 
 /// Limit: longer tokens would not fit into headers; a position whose keys are longer is counted instead.
-const KEYS_BYTES_MAX: usize = 900;
+pub(crate) const KEYS_BYTES_MAX: usize = 900;
+
+/// Bytes of a token beside the keys.
+const AROUND_KEYS: usize = 150;
 
 /// Limit: longest token that is read.
 const TOKEN_BYTES_MAX: usize = 4096;
@@ -50,9 +53,9 @@ impl Position {
     }
 
     /// Makes the position after a sorted row: by its keys, or by counting when they are too long.
-    pub(crate) fn after_sorted(place: Place, passed: u64) -> Position {
+    pub(crate) fn after_sorted(place: Place, passed: u64, keys_bytes_max: usize) -> Position {
         let keys_bytes: usize = place.keys.iter().map(|key| key.to_wire().to_text().len()).sum();
-        if keys_bytes > KEYS_BYTES_MAX {
+        if keys_bytes > keys_bytes_max {
             return Position::Count { passed };
         }
         Position::Sorted { place, passed }
@@ -76,6 +79,13 @@ impl Position {
             Position::Count { passed } => vec![Value::from("c"), Value::from(passed.to_string())],
         }
     }
+}
+
+/// Returns how long the keys of a position may be for a token of at most so many bytes.
+pub(crate) fn keys_bytes_max(token_bytes_max: Option<usize>) -> usize {
+    // The token is text, which has four bytes for three.
+    let of_token = |bytes: usize| (bytes / 4 * 3).saturating_sub(AROUND_KEYS);
+    token_bytes_max.map_or(KEYS_BYTES_MAX, of_token).min(KEYS_BYTES_MAX)
 }
 
 fn decode(token: &str) -> Option<Position> {
@@ -143,7 +153,7 @@ mod tests {
     fn long_keys_are_counted_instead() {
         let keys = vec![SortKey::new(Some(&Value::from("x".repeat(2000))))];
         let place = Place { keys, number: 7, row: 1 };
-        assert_eq!(Position::after_sorted(place, 5), Position::Count { passed: 5 });
+        assert_eq!(Position::after_sorted(place, 5, KEYS_BYTES_MAX), Position::Count { passed: 5 });
     }
 
     #[test]

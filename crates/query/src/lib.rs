@@ -41,7 +41,7 @@ pub use error::{Code, Diagnostic, Error, Result, Span};
 pub use lex::TEXT_BYTES_MAX;
 pub use merged::{DEGREE_MAX, MergedSource};
 pub use operators::{Metrics, Page, PageRequest};
-pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, parse};
+pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, UDFS_MAX, parse};
 pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;

@@ -7,6 +7,7 @@ use model::{Env, Value};
 use crate::ast;
 use crate::bind::{self, ComputedProperty, tree};
 use crate::context::{Context, Run, UdfHost, VectorEmbedding};
+use crate::continuation::keys_bytes_max;
 use crate::error::Result;
 use crate::eval::{Flow, Frame, each_row};
 use crate::operators::{self, Page, PageRequest};
@@ -32,6 +33,8 @@ pub struct PrepareOptions {
     pub order_policy: Option<OrderPolicy>,
     /// The resume filter of the request.
     pub resume_filter: Option<ResumeFilter>,
+    /// How long a continuation should be at most: a shorter one may cost the next page more.
+    pub continuation_bytes_max: Option<usize>,
 }
 
 impl PrepareOptions {
@@ -45,6 +48,7 @@ impl PrepareOptions {
             vector_embeddings: Vec::new(),
             order_policy: None,
             resume_filter: None,
+            continuation_bytes_max: None,
         }
     }
 }
@@ -75,6 +79,7 @@ impl Statement {
             udf_host: options.udf_host.clone(),
             is_geometry: options.is_geometry,
             embeddings: options.vector_embeddings.clone(),
+            keys_bytes_max: keys_bytes_max(options.continuation_bytes_max),
         };
         let query = bind::bind(&ast, parameters, &options.computed_properties, &context)?;
         if let Some(policy) = &options.order_policy {

@@ -12,7 +12,7 @@ use indexed::IndexedSource;
 use model::{Env, Value};
 use naive::{Cond, Constants, Operand, Path, Query, Shape, V};
 use query::index::IndexPolicy;
-use query::{PrepareOptions, SourceItem, Statement};
+use query::{ItemSource, MergedSource, PrepareOptions, SourceItem, Statement};
 
 /// Sets of documents, and queries on each.
 #[cfg(not(feature = "slow"))]
@@ -262,6 +262,9 @@ struct World {
     values: Vec<V>,
     plain: MemorySource,
     indexed: IndexedSource,
+    /// The same items in three parts, with and without an index, merged as the server does it.
+    merged: MergedSource<IndexedSource>,
+    merged_plain: MergedSource<MemorySource>,
 }
 
 impl World {
@@ -275,10 +278,18 @@ impl World {
                 SourceItem { number, value: json(&text), bytes: text.len() }
             })
             .collect();
-        let mut indexed = IndexedSource::new(&items, random.policy());
+        let policy = random.policy();
+        let mut indexed = IndexedSource::new(&items, policy.clone());
         indexed.is_exact = !random.one_in(3);
         indexed.finds_undefined = !random.one_in(3);
-        World { values, plain: MemorySource { items }, indexed }
+        let part = |part: u64| -> Vec<SourceItem> {
+            items.iter().filter(|item| item.number % 3 == part).cloned().collect()
+        };
+        let parts = (0..3).map(|own| IndexedSource::new(&part(own), policy.clone())).collect();
+        let merged = MergedSource::new(parts, 1 + random.below(2));
+        let plain_parts = (0..3).map(|own| MemorySource { items: part(own) }).collect();
+        let merged_plain = MergedSource::new(plain_parts, 1);
+        World { values, plain: MemorySource { items }, indexed, merged, merged_plain }
     }
 
     fn check(&self, query: &Query, random: &mut Random) {
@@ -303,6 +314,16 @@ impl World {
                 context(),
                 statement.explain(&self.indexed).unwrap()
             );
+        }
+        for merged in [&self.merged as &dyn ItemSource, &self.merged_plain] {
+            let mut found = run_all(&statement, merged, page).unwrap();
+            let mut expected = plain.clone();
+            if matches!(query.shape, Shape::Group(_)) {
+                // Groups of parts that are read at once come in the order of the parts.
+                found.sort_by_key(Value::to_text);
+                expected.sort_by_key(Value::to_text);
+            }
+            assert_eq!(found, expected, "merged, pages of {page}: {}", context());
         }
         self.check_naively(query, &plain, &context);
     }

@@ -55,6 +55,7 @@ impl Bridge {
     }
 
     pub(crate) fn attach(&self, host: SharedHost, log: Log) {
+        self.rejections.n_open.set(0);
         *self.host.borrow_mut() = Some(host);
         *self.log.borrow_mut() = log;
     }

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::exception::Exception;
 use crate::invocation::Script;
 use crate::limits::Limits;
-use crate::sandbox::{Entry, Sandbox};
+use crate::sandbox::Sandbox;
 use crate::value::{from_js, to_js};
 
 thread_local! {
@@ -120,7 +120,7 @@ impl Udfs {
 
 impl Engine {
     fn new(env: &Env, limits: &Limits) -> Result<Engine, Error> {
-        let sandbox = Sandbox::new(Entry::Globals, env, limits)
+        let sandbox = Sandbox::for_functions(env, limits)
             .map_err(|error| Error::Engine(error.to_string()))?;
         Ok(Engine { functions: HashMap::new(), sandbox })
     }

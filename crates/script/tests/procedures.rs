@@ -397,3 +397,79 @@ async fn a_broken_host_ends_the_run_whatever_the_script_does() {
     let (code, _, message) = bench.failure(body).await;
     assert_eq!((code, message.as_str()), (500, "the disk is gone"));
 }
+
+/// Runs a body again and again on one thread, so that its engine is used again, and expects the same every time.
+async fn same_every_time(body: &str, expected: &str) {
+    let bench = Bench::with(script::Limits { threads_max: 1, ..support::limits() });
+    for run in 0..8 {
+        assert_eq!(bench.body(body).await, expected, "run {run} of {body}");
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_is_used_again_shows_nothing_of_the_run_before() {
+    #[rustfmt::skip]
+    let table = [
+        // Variables without a declaration.
+        ("function () { n = typeof n === 'undefined' ? 1 : n + 1; __.response.setBody(n); }", "1"),
+        ("function () { if (typeof i !== 'undefined') throw 1; for (i = 0; i < 3; i++); __.response.setBody(i); }", "3"),
+        // A built-in that is replaced by assignment to its name.
+        ("function () { var was = typeof parseInt; parseInt = 5; __.response.setBody(was); }", r#""function""#),
+        ("function () { var was = typeof Map; Map = undefined; __.response.setBody(was); }", r#""function""#),
+        // What the script's function and the API's functions carry.
+        ("function f() { f.n = (f.n || 0) + 1; __.response.setBody(f.n); }", "1"),
+        ("function () { var f = __.createDocument; f.n = (f.n || 0) + 1; __.response.setBody(f.n > 1); }", "false"),
+        ("function () { var m = Math; m.n = (m.n || 0) + 1; __.response.setBody(m.n > 1); }", "false"),
+        ("function () { var c = getContext(); c.n = 1; __.response.setBody(typeof c.n); }", r#""undefined""#),
+        // By ways that no word gives away.
+        ("function () { var p = []['__pro' + 'to__']; p.n = (p.n || 0) + 1; __.response.setBody([].n > 1); }", "false"),
+        ("function () { var k = 'n', o = {}, p = '__pro' + 'to__'; o[p][k] = (o[p][k] || 0) + 1; __.response.setBody(({}).n > 1); }", "false"),
+        // Answers and callbacks that were left over.
+        ("function () { __.response.appendBody('a'); }", r#""a""#),
+        ("function () { new Promise(function () {}).then(function () { throw 1; }); __.response.setBody(1); }", "1"),
+    ];
+    for (body, expected) in table {
+        same_every_time(body, expected).await;
+    }
+}
+
+#[tokio::test]
+async fn a_locked_language_takes_what_scripts_do_to_their_own_objects() {
+    #[rustfmt::skip]
+    let table = [
+        ("function () { var o = {}; o.toString = function () { return 'mine'; }; __.response.setBody('' + o); }", r#""mine""#),
+        ("function () { var o = {}; o['valueOf'] = 1; o.hasOwnProperty = 2; __.response.setBody(o); }", r#"{"valueOf":1,"hasOwnProperty":2}"#),
+        ("function () { var counts = {}; ['toString', 'a', 'a'].forEach(function (w) { counts[w] = (counts.hasOwnProperty(w) ? counts[w] : 0) + 1; }); __.response.setBody(counts); }", r#"{"toString":1,"a":2}"#),
+        ("function () { var e = new Error(); e.message = 'm'; e.name = 'N'; __.response.setBody(String(e)); }", r#""N: m""#),
+        ("function () { 'use strict'; var o = {}; o.toString = 1; __.response.setBody(o); }", r#"{"toString":1}"#),
+        ("async function () { var all = []; for (var x of [1, 2]) all.push(await x); __.response.setBody(all.map(function (n) { return n * 2; })); }", "[2,4]"),
+        ("function () { function* g() { yield 1; yield 2; } __.response.setBody([...g(), ...new Set([3, 3]), ...'ab']); }", r#"[1,2,3,"a","b"]"#),
+        ("function () { var d = new Date(0); d.x = 1; var r = /a(b)/g; r.lastIndex = 0; __.response.setBody([d.x, 'ab'.replace(r, '$1'), r.exec('ab')[1]]); }", r#"[1,"b","b"]"#),
+        ("function () { __.createDocument(__.getSelfLink(), {pk: 'p'}, function (e, d, i) { if (e) throw e; __.response.setBody([typeof d.id, typeof i.currentCollectionSizeInMB]); }); }", r#"["string","number"]"#),
+        ("function () { try { null.x; } catch (e) { __.response.setBody([e instanceof TypeError, e.name]); } }", r#"[true,"TypeError"]"#),
+    ];
+    for (body, expected) in table {
+        same_every_time(body, expected).await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_failed_leaves_nothing_for_the_next() {
+    let bench = Bench::with(script::Limits { threads_max: 1, ..support::limits() });
+    let body = "function (fail) {
+        if (typeof left !== 'undefined') throw new Error('seen');
+        left = 1;
+        __.createDocument(__.getSelfLink(), {id: 'x' + Math.random()}, function () { if (fail) throw new Error('asked for'); });
+        __.response.setBody('fine');
+    }";
+    for run in 0..12 {
+        let answer = bench.run_with(body, if run % 3 == 2 { "[true]" } else { "[]" }).await;
+        match (run % 3, answer) {
+            (2, Err(failed)) => {
+                assert!(failed.error.to_string().contains("asked for"), "{failed:?}");
+            }
+            (_, Ok(answer)) => assert_eq!(answer.body.as_deref(), Some(r#""fine""#)),
+            (_, other) => panic!("run {run}: {other:?}"),
+        }
+    }
+}

@@ -7,9 +7,11 @@ mod bare;
 mod creates;
 mod growth;
 mod load;
+mod queries;
 mod ranges;
 mod raw_store;
 mod reads;
+mod resolvers;
 mod rows;
 mod scripts;
 mod setup;
@@ -35,7 +37,7 @@ pub(crate) struct BenchArguments {
     /// Seconds per measurement
     #[arg(long, default_value_t = 5)]
     seconds: u64,
-    /// Items of the large container in the growth measurement
+    /// Items of the large container in the growth and query measurements
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
     /// Megabytes of the partition that the split measurement splits
@@ -56,6 +58,8 @@ enum Part {
     Creates,
     Growth,
     Scripts,
+    Queries,
+    Resolvers,
     Split,
     Spread,
 }
@@ -109,6 +113,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Scripts) {
         runtime.block_on(scripts::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Queries) {
+        runtime.block_on(queries::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Resolvers) {
+        resolvers::measure(&bench, &mut table)?;
     }
     if wants(Part::Split) {
         runtime.block_on(split::measure(&bench, &mut table))?;

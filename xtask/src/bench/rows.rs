@@ -1,9 +1,6 @@
 //! Queries as a client sends them: page after page until there is no more.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
-use model::Env;
 use serde_json::{Value, json};
 
 use crate::client::{Account, Connection, Request};
@@ -40,14 +37,17 @@ impl Asker {
         connection: &mut Connection,
         scope: &Scope,
         text: &str,
+        parameters: &[(&str, u64)],
     ) -> Result<Vec<Value>> {
         let Scope::Range(id) = scope;
+        let parameters: Vec<Value> =
+            parameters.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
         let first = Request::new("POST", format!("{}/docs", self.container))
             .header("x-ms-documentdb-isquery", "true")
             .header("x-ms-documentdb-query-enablecrosspartition", "true")
             .header("x-ms-documentdb-partitionkeyrangeid", id.clone())
             .header("x-ms-max-item-count", "-1")
-            .body(json!({"query": text}).to_string());
+            .body(json!({"query": text, "parameters": parameters}).to_string());
         let mut rows = Vec::new();
         let mut continuation: Option<String> = None;
         loop {
@@ -68,21 +68,4 @@ impl Asker {
             }
         }
     }
-}
-
-/// The median time of `n` calls, after one that does not count.
-pub(crate) async fn median<F: Future<Output = Result<()>>>(
-    env: &Env,
-    n: usize,
-    mut call: impl FnMut() -> F,
-) -> Result<Duration> {
-    call().await?;
-    let mut times = Vec::with_capacity(n);
-    for _ in 0..n {
-        let begin = env.monotonic();
-        call().await?;
-        times.push(env.monotonic().saturating_sub(begin));
-    }
-    times.sort_unstable();
-    Ok(times.get(times.len() / 2).copied().unwrap_or_default())
 }

@@ -72,6 +72,16 @@ impl Subject {
 
     /// Writes items `first..last` in batches, each batch one logical partition.
     pub(crate) async fn fill(&self, first: u64, last: u64) -> Result<()> {
+        self.fill_with(first, last, &item).await
+    }
+
+    /// The same with other items; neighbours must have the key of [`key_of`].
+    pub(crate) async fn fill_with(
+        &self,
+        first: u64,
+        last: u64,
+        item: &dyn Fn(u64) -> String,
+    ) -> Result<()> {
         let mut connection = Connection::open(&self.server.authority).await?;
         let mut next = first;
         while next < last {

@@ -72,12 +72,12 @@ async fn fan_out(bench: &Bench, subject: &Subject) -> Result<Rate> {
     let begin = bench.env.monotonic();
     let mut latencies = Vec::with_capacity(QUERIES);
     for _ in 0..QUERIES {
-        let asked = bench.env.monotonic();
+        let start = bench.env.monotonic();
         let mut parts = JoinSet::new();
         for (mut connection, scope) in clients.drain(..) {
             let asker = asker.clone();
             parts.spawn(async move {
-                let rows = asker.rows(&mut connection, &scope, QUERY).await?;
+                let rows = asker.rows(&mut connection, &scope, QUERY, &[]).await?;
                 anyhow::Ok((rows.len(), connection, scope))
             });
         }
@@ -87,7 +87,7 @@ async fn fan_out(bench: &Bench, subject: &Subject) -> Result<Rate> {
             n_rows += n;
             clients.push((connection, scope));
         }
-        latencies.push(bench.env.monotonic().saturating_sub(asked));
+        latencies.push(bench.env.monotonic().saturating_sub(start));
         anyhow::ensure!(n_rows >= 10, "{n_rows} rows from all ranges");
     }
     Ok(summary(latencies, bench.env.monotonic().saturating_sub(begin)))

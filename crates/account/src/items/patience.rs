@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
-
 use crate::account::Inner;
+use crate::relocate::Watcher;
 
 /// Limit: a cut-over takes milliseconds. A write that waits longer is refused with 410/1007, and its client refreshes
 /// its ranges and tries again.
@@ -13,7 +12,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// Waits for fences to be lifted. Made before the write is tried, so that no lift is missed.
 #[derive(Debug)]
 pub(super) struct Patience {
-    lifts: watch::Receiver<u64>,
+    lifts: Watcher,
     left: Duration,
 }
 

@@ -25,6 +25,8 @@ use crate::walk::{Cursor, Walk};
 
 /// Limit: time after which a page ends with what it has.
 pub(super) const PAGE_TIME: Duration = Duration::from_secs(4);
+/// Bytes of a continuation around the position that the query engine makes: its scope, its cursor, its seal.
+const AROUND_POSITION: usize = 200;
 const PLAN_CHARGE: Charge = Charge::from_hundredths(100);
 
 /// What else a query response tells.
@@ -72,9 +74,10 @@ impl ItemRequest<'_> {
         let text = scope_text(&target, query);
         let tokens = self.continuations(&sealer, Kind::Query, &text);
         let walk = self.resume(&tokens, &target.scope).map_err(|error| self.fail(error))?;
+        let wants_usage = extras.wants_index_metrics != IndexMetrics::No;
         let (page, walk, totals) = match target.merge {
-            Some(degree) => self.merged_rows(&statement, &target, walk, degree)?,
-            None => self.collect_rows(&statement, &target, walk)?,
+            Some(degree) => self.merged_rows(&statement, &target, walk, degree, wants_usage)?,
+            None => self.collect_rows(&statement, &target, walk, wants_usage)?,
         };
         let continuation =
             self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
@@ -110,6 +113,10 @@ impl ItemRequest<'_> {
 
     fn prepare_query(&self, query: &QueryText) -> Result<Statement> {
         let mut options = self.prepare_options(&query.text);
+        // Ours stands sealed inside another one, which has four bytes for three and some around.
+        let kib_max = self.options.continuation_kib_max.and_then(|kib| usize::try_from(kib).ok());
+        options.continuation_bytes_max =
+            kib_max.map(|kib| (kib.saturating_mul(1024) / 4 * 3).saturating_sub(AROUND_POSITION));
         options.resume_filter =
             query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
         Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
@@ -182,6 +189,7 @@ impl ItemRequest<'_> {
         statement: &Statement,
         target: &Target,
         mut walk: Walk<Option<String>>,
+        wants_usage: bool,
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let deadline = started.saturating_add(PAGE_TIME);
@@ -195,7 +203,9 @@ impl ItemRequest<'_> {
                 break;
             }
             page.serve(range.id(), range.partition.lsn());
-            totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
+            if wants_usage {
+                totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
+            }
             let room = page.room();
             let request = PageRequest {
                 items_max: room.items_max,

@@ -23,6 +23,7 @@ impl ItemRequest<'_> {
         target: &Target,
         mut walk: Walk<Option<String>>,
         degree: usize,
+        wants_usage: bool,
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let mut page = Page::new(self.items_max());
@@ -39,7 +40,7 @@ impl ItemRequest<'_> {
             sources.push(source);
         }
         let source = MergedSource::new(sources, degree);
-        totals.index_usage = Some(statement.index_usage(&source));
+        totals.index_usage = wants_usage.then(|| statement.index_usage(&source));
         let room = page.room();
         let request = PageRequest {
             items_max: room.items_max,

@@ -62,7 +62,11 @@ pub(crate) fn start_due(inner: &Inner) -> Result<usize> {
         let tables = inner.catalog.tables();
         for container in tables.containers() {
             let active = inner.relocations.active_in(container.record().number);
-            let is_busy = |id| active.iter().any(|job| job.sources.contains(&id));
+            let now_ms = inner.env().now_ms();
+            let is_busy = |id| {
+                active.iter().any(|job| job.sources.contains(&id))
+                    || inner.relocations.has_failed_lately(&container.name_path, id, now_ms)
+            };
             let idle = || container.ranges.iter().filter(|range| !is_busy(range.id()));
             for range in idle() {
                 let statistics = range.partition.statistics();

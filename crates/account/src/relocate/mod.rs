@@ -12,6 +12,7 @@ mod options;
 mod plan;
 mod registry;
 mod run;
+mod signal;
 mod status;
 
 use std::sync::Arc;
@@ -19,9 +20,10 @@ use std::sync::Arc;
 use model::{Epk, RangeId};
 
 pub use error::RelocationError;
-pub use options::RelocationOptions;
+pub use options::{Pace, RelocationOptions};
 use plan::Plan;
 pub(crate) use registry::Relocations;
+pub(crate) use signal::Watcher;
 pub use status::{
     RangeDescription, RelocationEnd, RelocationKind, RelocationReason, RelocationStatus,
     RelocationStep,
@@ -46,10 +48,11 @@ fn start(inner: &Inner, plan: Plan) -> Result<u64> {
 pub(crate) async fn until_idle(inner: &Inner) {
     let mut changes = inner.relocations.watch();
     loop {
-        changes.borrow_and_update();
-        if inner.relocations.n_active() == 0 || changes.changed().await.is_err() {
+        changes.catch_up();
+        if inner.relocations.n_active() == 0 {
             return;
         }
+        changes.changed().await;
     }
 }
 
@@ -170,11 +173,12 @@ impl Account {
     ) -> Result<RelocationStatus> {
         let mut changes = self.inner.relocations.watch();
         loop {
-            changes.borrow_and_update();
+            changes.catch_up();
             let status = self.relocation(id)?;
-            if is_there(&status) || changes.changed().await.is_err() {
+            if is_there(&status) {
                 return Ok(status);
             }
+            changes.changed().await;
         }
     }
 

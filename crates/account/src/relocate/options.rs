@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use partition::LOGICAL_BYTES_MAX;
+pub use partition::relocate::Pace;
 
 /// Limit: 50 GB per physical partition, as on the service.
 const PARTITION_BYTES: u64 = 50 << 30;
@@ -29,6 +30,8 @@ pub struct RelocationOptions {
     /// What all copies together may move per second; `None` lets them go as fast as they can between requests.
     pub copy_bytes_per_second: Option<NonZeroU64>,
     pub at_once_max: usize,
+    /// Items and bytes of one step: how long requests may have to wait for it.
+    pub pace: Pace,
 }
 
 impl Default for RelocationOptions {
@@ -41,6 +44,7 @@ impl Default for RelocationOptions {
             is_automatic: true,
             copy_bytes_per_second: None,
             at_once_max: AT_ONCE,
+            pace: Pace::default(),
         }
     }
 }

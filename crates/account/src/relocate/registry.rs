@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use model::RangeId;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::error::RelocationError;
 use super::options::RelocationOptions;
 use super::plan::Plan;
+use super::signal::{Signal, Watcher};
 use super::status::{RelocationEnd, RelocationStatus, RelocationStep};
 use crate::error::Result;
 use crate::range_map::Range;
@@ -17,13 +18,16 @@ use crate::range_map::Range;
 // Limit: ended relocations that are remembered.
 const ENDED_MAX: usize = 200;
 
+/// How long a range is left alone after a relocation of it failed, unless somebody commands another.
+const RETRY_MS: u64 = 30_000;
+
 #[derive(Debug)]
 pub(crate) struct Relocations {
     state: Mutex<State>,
-    /// Counts changes of anything here.
-    changes: watch::Sender<u64>,
-    /// Counts fences that were lifted, by new ranges or by giving up.
-    lifts: watch::Sender<u64>,
+    /// Raised when anything here changes.
+    changes: Signal,
+    /// Raised when a fence is lifted, by new ranges or by giving up.
+    lifts: Signal,
     turns: Arc<Semaphore>,
     /// Tells the jobs that something may be due.
     pub(crate) due: Notify,
@@ -49,8 +53,8 @@ impl Relocations {
     pub(crate) fn new(options: &RelocationOptions) -> Relocations {
         Relocations {
             state: Mutex::default(),
-            changes: watch::Sender::new(0),
-            lifts: watch::Sender::new(0),
+            changes: Signal::default(),
+            lifts: Signal::default(),
             turns: Arc::new(Semaphore::new(options.at_once_max.max(1))),
             due: Notify::new(),
         }
@@ -108,10 +112,10 @@ impl Relocations {
 
     /// Begins a step when nobody holds it. Fails when the relocation was cancelled, which the last steps cannot be.
     pub(super) async fn pass(&self, id: u64, step: RelocationStep) -> Result<()> {
-        let mut changes = self.changes.subscribe();
+        let mut changes = self.changes.watch();
         let mut is_told = false;
         loop {
-            changes.borrow_and_update();
+            changes.catch_up();
             {
                 let mut state = self.state.lock();
                 let State { active, holds, .. } = &mut *state;
@@ -129,9 +133,7 @@ impl Relocations {
                 is_told = true;
                 self.changed();
             }
-            if changes.changed().await.is_err() {
-                break;
-            }
+            changes.changed().await;
         }
         self.changed();
         Ok(())
@@ -201,26 +203,37 @@ impl Relocations {
         jobs.map(|job| job.status.clone()).collect()
     }
 
+    /// Says whether a relocation of the range failed a short time ago: trying again at once would fail again.
+    pub(super) fn has_failed_lately(&self, path: &str, range: RangeId, now_ms: u64) -> bool {
+        let state = self.state.lock();
+        state.ended.iter().rev().any(|status| {
+            matches!(status.end, Some(RelocationEnd::Failed(_)))
+                && status.container == path
+                && status.sources.contains(&range)
+                && status.ended_ms.is_some_and(|ended| now_ms < ended.saturating_add(RETRY_MS))
+        })
+    }
+
     pub(super) fn n_active(&self) -> usize {
         self.state.lock().active.len()
     }
 
     /// For those who wait for a change of anything here.
-    pub(super) fn watch(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    pub(super) fn watch(&self) -> Watcher {
+        self.changes.watch()
     }
 
     /// For writers that may meet a fence: changes when one is lifted.
-    pub(crate) fn lifts(&self) -> watch::Receiver<u64> {
-        self.lifts.subscribe()
+    pub(crate) fn lifts(&self) -> Watcher {
+        self.lifts.watch()
     }
 
     /// Lets writers try again.
     pub(super) fn lifted(&self) {
-        self.lifts.send_modify(|count| *count += 1);
+        self.lifts.raise();
     }
 
     pub(super) fn changed(&self) {
-        self.changes.send_modify(|count| *count += 1);
+        self.changes.raise();
     }
 }

@@ -157,7 +157,9 @@ impl<'a> Run<'a> {
         };
         let targets = entries.iter().map(target).collect();
         let store = Arc::clone(&self.inner.catalog.store);
-        Ok(Relocation::begin(&sources, store, targets).await?)
+        let mut relocation = Relocation::begin(&sources, store, targets).await?;
+        relocation.pace = self.inner.options().relocation.pace;
+        Ok(relocation)
     }
 
     /// Copies one step; true at the end.

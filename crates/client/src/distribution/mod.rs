@@ -255,12 +255,12 @@ mod tests {
 
     #[test]
     fn more_nodes_are_more_even_and_every_key_is_counted() {
-        let report = Report::measure(20_000, &mut |_| {}).unwrap();
+        let report = Report::measure(5_000, &mut |_| {}).unwrap();
         assert_eq!(report.rings.len(), 3);
         for ring in &report.rings {
             for row in &ring.rows {
                 let (first, last) = (row[0], row[row.len() - 1]);
-                assert!(first.fullest > last.fullest && last.fullest < 130.0, "{row:?}");
+                assert!(first.fullest > last.fullest && last.fullest < 170.0, "{row:?}");
                 assert!(row.iter().all(|it| it.fullest >= 100.0 && it.emptiest <= 100.0));
             }
         }

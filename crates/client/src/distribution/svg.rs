@@ -25,7 +25,7 @@ pub(super) fn draw(report: &Report) -> String {
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     );
     text(&mut svg, 40.0, 30.0, 18, "start", &format!("How evenly {} keys spread", report.n_keys));
-    let subtitle = "Rings: the fullest container, in percent of an even share, by virtual nodes and number of containers";
+    let subtitle = "Rings: the fullest container, in percent of an even share, by virtual nodes and number of containers; above 400 at the edge";
     text(&mut svg, 40.0, 52.0, 12, "start", subtitle);
     for (number, ring) in report.rings.iter().enumerate() {
         panel(&mut svg, 60.0 + index(number) * (PANEL_WIDTH + 20.0), ring);

@@ -11,6 +11,7 @@ mod account;
 mod changes;
 mod host;
 mod items;
+mod manage;
 mod request;
 mod session;
 mod sign;

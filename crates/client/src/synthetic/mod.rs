@@ -5,6 +5,7 @@
 
 mod backfill;
 mod concat;
+mod partitioned;
 mod plan;
 mod suffix;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 pub use backfill::{Backfill, backfill};
 pub use concat::Concat;
+pub use partitioned::Partitioned;
 pub use plan::ReadPlan;
 pub use suffix::{HashedSuffix, RandomSuffix};
 

@@ -163,7 +163,9 @@ impl TermChange {
             Some(text) => Terms::of(text, &rules.policy, book, &mut change.unnumbered)?,
             None => Terms::default(),
         };
-        if let Some(text) = new.and_then(|text| std::str::from_utf8(text).ok()) {
+        let has_declared = rules.policy.declared().next().is_some();
+        let text = new.filter(|_| has_declared).and_then(|text| std::str::from_utf8(text).ok());
+        if let Some(text) = text {
             each_vector(text, &rules.policy, |name, term, packed| {
                 change.vectors.push((name.to_owned(), term.to_vec(), packed));
             })

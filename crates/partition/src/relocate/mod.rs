@@ -9,8 +9,9 @@
 //! ([`Relocation::expect_sources`]) and calls [`Relocation::retire`]. Dropped before that, the sources serve on as if
 //! nothing had been, and what was written of the targets is garbage.
 //!
-//! Invariant: an item that was copied equals its source as of some snapshot, or its number is among the touched. Touched
-//! numbers are taken before the snapshot, and the snapshot holds every commit that they come from.
+//! Invariant: an item that was copied equals its source as of some snapshot, or its number is among the touched or the
+//! noted. Noted numbers are taken before a snapshot, and count as touched, or as still to be copied, only when it holds
+//! every commit that they come from.
 //!
 //! Items keep their numbers (so rids and scan positions hold), their LSNs (so etags, feed positions and session tokens
 //! hold) and their times. A target starts one LSN above all of its sources.
@@ -19,7 +20,7 @@ mod balance;
 mod tap;
 mod target;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use model::{Env, EpkRange, Lsn, RangeId};
@@ -45,7 +46,7 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { items_max: 512, bytes_max: 256 << 10 }
+        Pace { items_max: 256, bytes_max: 128 << 10 }
     }
 }
 
@@ -94,6 +95,8 @@ struct Source {
     is_copied: bool,
     /// Copied items that were touched since.
     touched: BTreeSet<u64>,
+    /// What the writer noted and no snapshot showed yet, with the commit that one must have.
+    noted: VecDeque<(Lsn, BTreeSet<u64>)>,
     /// Versions up to this commit are copied.
     versions: Lsn,
     /// The head that nothing is written after; known when all is done.
@@ -140,11 +143,11 @@ impl Relocation {
         let Some(source) = self.sources.iter_mut().find(|source| !source.is_copied) else {
             return Ok(Stepped { n_items: 0, bytes: 0, is_done: true });
         };
-        source.listen().await?;
-        let (states, bytes, is_complete) = source.next_items(self.pace)?;
+        let reader = source.listen()?;
+        let (states, bytes, is_complete) = source.next_items(&reader, self.pace)?;
         let last = states.last().map(|(number, _)| *number);
         for (_, builder) in &mut self.targets {
-            builder.write(&states, true).await?;
+            builder.copy(&states).await?;
         }
         source.copied = if is_complete { Some(u64::MAX) } else { last.or(source.copied) };
         source.is_copied = is_complete;
@@ -156,13 +159,12 @@ impl Relocation {
     pub async fn replay_step(&mut self) -> Result<Stepped> {
         let mut done = Stepped { n_items: 0, bytes: 0, is_done: true };
         for source in &mut self.sources {
-            source.listen().await?;
-            let reader = source.partition.reader();
+            let reader = source.listen_closely().await?;
             let (states, bytes) = source.touched_items(&reader, self.pace)?;
             if !states.is_empty() {
                 done.is_done = false;
                 for (_, builder) in &mut self.targets {
-                    builder.write(&states, false).await?;
+                    builder.replay(&states).await?;
                 }
                 done.n_items += states.len();
                 done.bytes += bytes;
@@ -264,6 +266,7 @@ impl Source {
             copied: None,
             is_copied: false,
             touched: BTreeSet::new(),
+            noted: VecDeque::new(),
             versions: Lsn::ZERO,
             last_head: None,
         }
@@ -274,22 +277,40 @@ impl Source {
         Ok(self.partition.inner().store.commit(Batch::new()).await?)
     }
 
-    /// Takes over what the writer noted. Items beyond the copied ones are copied later, from a snapshot that shows
-    /// them as they are after this.
-    async fn listen(&mut self) -> Result<()> {
-        let touched = self.partition.take_touched()?;
-        if touched.is_empty() {
-            return Ok(());
+    /// Takes over what the writer noted, as far as the returned look at the source shows it. Items beyond the copied
+    /// ones are copied from this look or a later one, as they are after this.
+    fn listen(&mut self) -> Result<Reader> {
+        let noted = self.partition.take_touched()?;
+        if !noted.1.is_empty() {
+            self.noted.push_back(noted);
         }
+        let reader = self.partition.reader();
+        let shown = reader.head()?.lsn;
+        while self.noted.front().is_some_and(|(lsn, _)| *lsn <= shown) {
+            let Some((_, touched)) = self.noted.pop_front() else { break };
+            self.take_over(&touched);
+        }
+        Ok(reader)
+    }
+
+    /// Takes over everything that the writer noted, and waits until it is shown.
+    async fn listen_closely(&mut self) -> Result<Reader> {
+        let noted = self.partition.take_touched()?;
+        for (_, touched) in std::mem::take(&mut self.noted).into_iter().chain([noted]) {
+            self.take_over(&touched);
+        }
+        self.barrier().await?;
+        Ok(self.partition.reader())
+    }
+
+    fn take_over(&mut self, touched: &BTreeSet<u64>) {
         if let Some(copied) = self.copied {
             self.touched.extend(touched.range(..=copied));
         }
-        self.barrier().await
     }
 
     /// The items after those that are copied, their bytes, and whether they are the last.
-    fn next_items(&self, pace: Pace) -> Result<(Vec<State>, usize, bool)> {
-        let reader = self.partition.reader();
+    fn next_items(&self, reader: &Reader, pace: Pace) -> Result<(Vec<State>, usize, bool)> {
         let (mut states, mut bytes) = (Vec::new(), 0);
         for entry in reader.scan(reader.keys.items(self.copied)) {
             if pace.is_full(states.len(), bytes) {

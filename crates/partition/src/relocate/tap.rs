@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use model::Lsn;
 use store::Batch;
 
 use crate::keys::number_if_item;
@@ -59,12 +60,15 @@ impl Partition {
         }
     }
 
-    /// Takes the numbers of the items that were touched since the last call.
-    pub(super) fn take_touched(&self) -> Result<BTreeSet<u64>> {
-        match &mut self.inner().writer.lock().tap {
+    /// Takes the numbers of the items that were touched since the last call. A snapshot that has the returned commit
+    /// shows what was done to them.
+    pub(super) fn take_touched(&self) -> Result<(Lsn, BTreeSet<u64>)> {
+        let mut writer = self.inner().writer.lock();
+        let lsn = writer.head.lsn;
+        match &mut writer.tap {
             Some(tap) if tap.has_overflowed => Err(Error::RelocationBehind),
-            Some(tap) => Ok(std::mem::take(&mut tap.touched)),
-            None => Ok(BTreeSet::new()),
+            Some(tap) => Ok((lsn, std::mem::take(&mut tap.touched))),
+            None => Ok((lsn, BTreeSet::new())),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{EpkRange, ItemBody};
-use store::{Batch, Direction, KeyRange, Snapshot, Store};
+use store::{Batch, Commit, Direction, KeyRange, Snapshot, Store};
 
 use crate::index::{Book, TermChange};
 use crate::keys::{Keys, Moment, Place, moment_of, split_epk};
@@ -21,6 +21,10 @@ use crate::record::{
 };
 use crate::transaction::{Ground, claims_of};
 use crate::{Error, Result, Settings};
+
+// Limit: batches on their way to the store. Nobody waits for them one by one: the last commit of the relocation is
+// behind them all.
+const IN_FLIGHT_MAX: usize = 1;
 
 /// An item as a source has it now: `None` when it is gone.
 pub(super) type State = (u64, Option<ItemRecord>);
@@ -36,6 +40,9 @@ pub(super) struct Builder {
     book: Book,
     /// With several sources two commits can have one LSN.
     is_merge: bool,
+    in_flight: Vec<Commit>,
+    /// Counters as they are after what is in flight.
+    recent: HashMap<Place, LogicalRecord>,
 }
 
 /// One batch in the making.
@@ -66,15 +73,50 @@ impl Builder {
         let head = Head::decode(&head_bytes)?;
         let mut book = Book::load(&*snapshot, keys, 0)?;
         book.adopt(&settings.index_policy, 0);
-        Ok(Builder { store, keys, epks, settings, head, head_bytes, book, is_merge })
+        Ok(Builder {
+            store,
+            keys,
+            epks,
+            settings,
+            head,
+            head_bytes,
+            book,
+            is_merge,
+            in_flight: Vec::new(),
+            recent: HashMap::new(),
+        })
     }
 
     pub(super) fn owns(&self, place: &[u8]) -> Result<bool> {
         Ok(self.epks.contains(&split_epk(place)?.0))
     }
 
-    /// Makes the items what the sources say they are. `is_new` promises that none of them is here yet.
-    pub(super) async fn write(&mut self, states: &[State], is_new: bool) -> Result<()> {
+    /// Adds items that are not here yet. Some commits may still be on their way afterwards.
+    pub(super) async fn copy(&mut self, states: &[State]) -> Result<()> {
+        // Items of several sources must not take one place in the feed.
+        if self.is_merge || self.in_flight.len() >= IN_FLIGHT_MAX {
+            self.settle().await?;
+        }
+        self.write(states, true)
+    }
+
+    /// Makes items what the sources say they are.
+    pub(super) async fn replay(&mut self, states: &[State]) -> Result<()> {
+        self.settle().await?;
+        self.write(states, false)?;
+        self.settle().await
+    }
+
+    /// Waits until everything written is there to be read.
+    async fn settle(&mut self) -> Result<()> {
+        for commit in std::mem::take(&mut self.in_flight) {
+            commit.await?;
+        }
+        self.recent.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, states: &[State], is_new: bool) -> Result<()> {
         let mut sheet = Sheet::new(self.store.snapshot());
         let mut changes = Vec::with_capacity(states.len());
         for (number, record) in states {
@@ -107,7 +149,8 @@ impl Builder {
             }
         }
         self.count(&mut sheet);
-        self.commit(sheet.batch).await
+        self.commit(sheet.batch);
+        Ok(())
     }
 
     fn retract(&self, sheet: &mut Sheet, number: u64, old: &ItemRecord) -> Result<()> {
@@ -126,7 +169,7 @@ impl Builder {
                 sheet.batch.delete(name);
             }
         }
-        let counters = sheet.counters_of(self.keys, place)?;
+        let counters = sheet.counters_of(self.keys, &self.recent, place)?;
         counters.now.n_items = counters.now.n_items.saturating_sub(1);
         counters.now.bytes = counters.now.bytes.saturating_sub(old.text().len() as u64);
         Ok(())
@@ -145,7 +188,7 @@ impl Builder {
         if let Some(due) = new.due() {
             sheet.batch.put(keys.expiry(due, number), Bytes::new());
         }
-        let counters = sheet.counters_of(self.keys, place)?;
+        let counters = sheet.counters_of(self.keys, &self.recent, place)?;
         counters.now.n_items += 1;
         counters.now.bytes += new.text().len() as u64;
         counters.now.lsn = counters.now.lsn.max(new.moment.lsn);
@@ -178,11 +221,13 @@ impl Builder {
             } else {
                 sheet.batch.put(key, now.encode());
             }
+            self.recent.insert(place, now);
         }
     }
 
     /// Adds entries of the all-versions feed, whole commits in order.
     pub(super) async fn write_versions(&mut self, versions: &[(Moment, Bytes)]) -> Result<()> {
+        self.settle().await?;
         let snapshot = self.store.snapshot();
         let mut batch = Batch::new();
         let (mut lsn, mut offset) = (None, 0);
@@ -197,7 +242,10 @@ impl Builder {
             let seq = moment.seq.checked_add(offset).ok_or(CROWDED)?;
             batch.put(self.keys.version(Moment { seq, ..*moment }), bytes.clone());
         }
-        if batch.is_empty() { Ok(()) } else { self.commit(batch).await }
+        if !batch.is_empty() {
+            self.commit(batch);
+        }
+        self.settle().await
     }
 
     /// Writes the last batch: the marks of purges under way, and the head as it will be served.
@@ -208,17 +256,19 @@ impl Builder {
                 batch.put(self.keys.purge(&Place::from_bytes(place.clone())), encode_lsn(*lsn));
             }
         }
-        self.commit(batch).await
+        self.commit(batch);
+        self.settle().await
     }
 
-    /// Commits a batch with what changed in the book and the head.
-    async fn commit(&mut self, mut batch: Batch) -> Result<()> {
+    /// Submits a batch with what changed in the book and the head. Batches arrive in order, each on the head of the
+    /// one before: if one fails, so do all after it.
+    fn commit(&mut self, mut batch: Batch) {
         self.book.save(self.keys, &mut batch);
         let head_bytes = self.head.encode();
         let built_on = std::mem::replace(&mut self.head_bytes, head_bytes.clone());
         batch.expect(self.keys.head(), Some(built_on));
         batch.put(self.keys.head(), head_bytes);
-        Ok(self.store.commit(batch).await?)
+        self.in_flight.push(self.store.commit(batch));
     }
 }
 
@@ -244,13 +294,21 @@ impl Sheet {
         self.snapshot.get(&keys.item(number))?.map(ItemRecord::decode).transpose()
     }
 
-    fn counters_of(&mut self, keys: Keys, place: Place) -> Result<&mut Counters> {
+    fn counters_of(
+        &mut self,
+        keys: Keys,
+        recent: &HashMap<Place, LogicalRecord>,
+        place: Place,
+    ) -> Result<&mut Counters> {
         let counters = match self.counters.entry(place) {
             Entry::Occupied(counters) => counters.into_mut(),
             Entry::Vacant(free) => {
-                let stored = self.snapshot.get(&keys.logical(free.key()))?;
-                let stored = stored.as_deref().map(LogicalRecord::decode).transpose()?;
-                let before = stored.unwrap_or_default();
+                let before = if let Some(record) = recent.get(free.key()) {
+                    *record
+                } else {
+                    let stored = self.snapshot.get(&keys.logical(free.key()))?;
+                    stored.as_deref().map(LogicalRecord::decode).transpose()?.unwrap_or_default()
+                };
                 free.insert(Counters { before, now: before })
             }
         };

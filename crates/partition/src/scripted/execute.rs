@@ -9,7 +9,7 @@ use query::PrepareOptions;
 use script::{Answer, Invocation, Operation, Role, Runtime, Script};
 
 use super::host::TransactionHost;
-use super::transaction::{Transaction, with_final_etags};
+use super::transaction::{Transaction, with_final_stamp};
 use crate::partition::Partition;
 use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
 
@@ -99,8 +99,8 @@ impl Partition {
         let settled = submitted.settle().await;
         let settled =
             settled.map_err(|error| ExecutionFailed { error, log: log.clone(), charge })?;
-        let body = match (answer.body, &settled.etag) {
-            (Some(body), Some(etag)) => Some(with_final_etags(&body, etag)),
+        let body = match (answer.body, &settled.stamp) {
+            (Some(body), Some(stamp)) => Some(with_final_stamp(&body, stamp)),
             (body, _) => body,
         };
         Ok(Executed { body, log, charge, lsn: settled.lsn })
@@ -128,8 +128,8 @@ impl Partition {
         let missing = Error::Corrupt("a triggered write answered nothing");
         let mut outcome = settled.main.ok_or(missing).map_err(fail)?;
         outcome.charge = charge;
-        if let (Some(body), Some(etag)) = (changed, &settled.etag) {
-            outcome.body = Some(with_final_etags(&body, etag).into());
+        if let (Some(body), Some(stamp)) = (changed, &settled.stamp) {
+            outcome.body = Some(with_final_stamp(&body, stamp).into());
         }
         Ok(Triggered { outcome, lsn: settled.lsn })
     }

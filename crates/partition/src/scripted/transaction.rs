@@ -1,7 +1,7 @@
 //! A transaction one call at a time, with answers before its commit.
 //!
-//! What it shows of its own writes is provisional in one thing: the etag, which comes from the commit. The number of
-//! a new item, and so its rid and self link, is promised at once and kept.
+//! What it shows of its own writes is provisional in two things: the etag and the time, which come from the commit.
+//! The number of a new item, and so its rid and self link, is promised at once and kept.
 
 use model::{Charge, ETag, Lsn, Rid, RidKind, Status};
 
@@ -153,16 +153,16 @@ impl Transaction {
 
     /// Puts the commit on its way. Everything after this only waits.
     pub(crate) fn submit(self) -> Result<Submitted> {
-        let Transaction { partition, ground, view, paused, relies_on, charge, main, .. } = self;
+        let Transaction { partition, ground, view, paused, relies_on, ts, charge, main, .. } = self;
         let charge = charge.max(charge::nothing());
         let results = main.into_iter().collect();
         if self.n_writes == 0 {
-            return Ok(Submitted { partition, ground, charge, results, relies_on, sent: None });
+            return Ok(Submitted { partition, ground, charge, results, relies_on, ts, sent: None });
         }
         let draft = Running::resume(&ground, &view, paused).finish(results)?;
         let (sent, sealed, results) = partition.submit_script(&ground, &view, draft)?;
         let sent = Some((sent, sealed));
-        Ok(Submitted { partition, ground, charge, results, relies_on, sent })
+        Ok(Submitted { partition, ground, charge, results, relies_on, ts, sent })
     }
 }
 
@@ -174,6 +174,8 @@ pub(crate) struct Submitted {
     pub(crate) charge: Charge,
     results: Vec<Done>,
     relies_on: Lsn,
+    /// The time that the run showed.
+    ts: u32,
     sent: Option<(Sent, Sealed)>,
 }
 
@@ -181,9 +183,18 @@ pub(crate) struct Submitted {
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) lsn: Lsn,
-    /// The etag of everything that was written.
-    pub(crate) etag: Option<ETag>,
+    /// What everything that was written bears; `None` if nothing was.
+    pub(crate) stamp: Option<Stamp>,
     pub(crate) main: Option<ItemOutcome>,
+}
+
+/// What a commit gave its items.
+#[derive(Debug)]
+pub(crate) struct Stamp {
+    etag: ETag,
+    ts: u32,
+    /// The time that the run showed instead.
+    shown_ts: u32,
 }
 
 impl Submitted {
@@ -192,23 +203,27 @@ impl Submitted {
         let Some((sent, sealed)) = self.sent else {
             self.partition.settle_read(self.relies_on).await?;
             let main = results.next().map(|done| done.into_outcome(&self.ground, None));
-            return Ok(Settled { lsn: self.partition.lsn(), etag: None, main });
+            return Ok(Settled { lsn: self.partition.lsn(), stamp: None, main });
         };
         self.partition.settle_script(sent).await?;
         let main = results.next().map(|done| done.into_outcome(&self.ground, Some(&sealed)));
         let etag = ETag::from_lsn(sealed.lsn, u64::from(sealed.ts));
-        Ok(Settled { lsn: sealed.lsn, etag: Some(etag), main })
+        let stamp = Stamp { etag, ts: sealed.ts, shown_ts: self.ts };
+        Ok(Settled { lsn: sealed.lsn, stamp: Some(stamp), main })
     }
 }
 
-/// Puts the etag of the commit in the place of the provisional ones that an answer shows.
-pub(crate) fn with_final_etags(text: &str, etag: &ETag) -> String {
+/// Puts etag and time of the commit in the place of the provisional ones that an answer shows.
+pub(crate) fn with_final_stamp(text: &str, stamp: &Stamp) -> String {
+    // How the properties follow each other in an item that is shown as it was given.
+    const UP_TO_TIME: &str = r#"\"","_attachments":"attachments/","_ts":"#;
     const FRONT: usize = 8;
     const BACK: usize = 12;
+    let shown_ts = stamp.shown_ts.to_string();
     let is_hex = |part: Option<&str>| {
         part.is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
     };
-    let etag = etag.as_str().trim_matches('"');
+    let etag = stamp.etag.as_str().trim_matches('"');
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(PROVISIONAL_MARK) {
@@ -218,6 +233,12 @@ pub(crate) fn with_final_etags(text: &str, etag: &ETag) -> String {
             result.push_str(&rest[..at - FRONT]);
             result.push_str(etag);
             rest = &rest[end + BACK..];
+            let time = rest.strip_prefix(UP_TO_TIME).and_then(|it| it.strip_prefix(&shown_ts));
+            if let Some(after) = time.filter(|it| !it.starts_with(|it: char| it.is_ascii_digit())) {
+                result.push_str(UP_TO_TIME);
+                result.push_str(&stamp.ts.to_string());
+                rest = after;
+            }
         } else {
             result.push_str(&rest[..end]);
             rest = &rest[end..];
@@ -237,18 +258,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn provisional_etags_give_way_to_the_final_one_and_nothing_else_does() {
-        let provisional = ETag::from_lsn(Lsn(PROVISIONAL_LSN | 3), 0x6500_0000);
-        let done = ETag::from_lsn(Lsn(77), 0x6500_0001);
-        let shown = |etag: &ETag| format!(r#"{{"_etag":{:?},"n":1}}"#, etag.as_str());
-        assert_eq!(with_final_etags(&shown(&provisional), &done), shown(&done));
-        let twice = format!("{}ü{}", shown(&provisional), shown(&provisional));
-        let expected = format!("{}ü{}", shown(&done), shown(&done));
-        assert_eq!(with_final_etags(&twice, &done), expected);
+    fn what_is_provisional_gives_way_to_what_is_final_and_nothing_else_does() {
+        let (early, late) = (0x6500_0000, 0x6500_0001);
+        let provisional = ETag::from_lsn(Lsn(PROVISIONAL_LSN | 3), u64::from(early));
+        let done = ETag::from_lsn(Lsn(77), u64::from(late));
+        let stamp = |etag: &ETag, ts| Stamp { etag: etag.clone(), ts, shown_ts: early };
+        let shown = |etag: &ETag, ts: u32| {
+            let etag = etag.as_str();
+            format!(r#"{{"_etag":{etag:?},"_attachments":"attachments/","_ts":{ts},"n":{early}}}"#)
+        };
+        let is_final = stamp(&done, late);
+        assert_eq!(with_final_stamp(&shown(&provisional, early), &is_final), shown(&done, late));
+        let twice = format!("{0}ü{0}", shown(&provisional, early));
+        let expected = format!("{0}ü{0}", shown(&done, late));
+        assert_eq!(with_final_stamp(&twice, &is_final), expected);
+        // A time that the script wrote itself stays.
+        assert_eq!(with_final_stamp(&shown(&provisional, 7), &is_final), shown(&done, 7));
         for other in ["", "-ffff-ffff-0000-", "x-ffff-ffff-0000-123456789012", "ü-ffff-ffff-0000-ü"]
         {
-            assert_eq!(with_final_etags(other, &done), other);
+            assert_eq!(with_final_stamp(other, &is_final), other);
         }
-        assert_eq!(with_final_etags(&shown(&done), &provisional), shown(&done));
+        let stored = shown(&done, late);
+        assert_eq!(with_final_stamp(&stored, &stamp(&provisional, early)), stored);
     }
 }

@@ -272,7 +272,7 @@ impl Rows<'_> {
             return false;
         }
         let Some(last) = self.last.clone() else { return false };
-        let position = Position::after_sorted(last, self.passed);
+        let position = Position::after_sorted(last, self.passed, self.run.context.keys_bytes_max);
         // A place too long to name can only be counted, and a count of rows does not get ahead without rows.
         if !is_full && matches!(position, Position::Count { .. }) {
             return false;
@@ -329,7 +329,9 @@ impl Rows<'_> {
         self.last = last.or(self.last.take());
         if flow == Flow::Stop {
             if self.passed < self.end {
-                self.next = self.last.clone().map(|last| Position::after_sorted(last, self.passed));
+                let keys_bytes_max = self.run.context.keys_bytes_max;
+                let after = |last| Position::after_sorted(last, self.passed, keys_bytes_max);
+                self.next = self.last.clone().map(after);
             }
             return Ok(flow);
         }

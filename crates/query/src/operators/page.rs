@@ -62,7 +62,7 @@ impl Metrics {
 
 /// Collects rows until the page is full.
 pub(super) struct PageBuilder<'p> {
-    context: &'p Context,
+    pub(super) context: &'p Context,
     request: &'p PageRequest<'p>,
     rows: Vec<Value>,
     bytes: usize,

@@ -301,7 +301,10 @@ impl<'o> Window<'o> {
             last = Some(entry.place);
         }
         let position = match last {
-            Some(place) if has_more && passed < end => Some(Position::after_sorted(place, passed)),
+            Some(place) if has_more && passed < end => {
+                let keys_bytes_max = builder.context.keys_bytes_max;
+                Some(Position::after_sorted(place, passed, keys_bytes_max))
+            }
             _ => None,
         };
         builder.finish(position.as_ref())

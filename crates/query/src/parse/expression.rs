@@ -2,9 +2,9 @@
 
 use model::{Number, Value};
 
-use super::Parser;
+use super::{Parser, UDFS_MAX};
 use crate::ast::{BinaryOp, Expr, ExprKind, Step, SubqueryKind, UnaryOp};
-use crate::error::{Result, Span};
+use crate::error::{Error, Result, Span};
 use crate::lex::{Keyword, Kind, Symbol};
 
 /// The level of IN, LIKE and BETWEEN, between concatenation and AND.
@@ -267,6 +267,11 @@ impl Parser<'_> {
         self.expect_symbol(Symbol::Dot)?;
         if !matches!(self.peek().kind, Kind::Word | Kind::Keyword(_)) {
             return Err(self.unexpected());
+        }
+        self.udfs.insert(self.peek().text);
+        if self.udfs.len() > UDFS_MAX {
+            let what = "the number of user-defined functions";
+            return Err(Error::Limit { what, limit: UDFS_MAX });
         }
         self.call(true)
     }

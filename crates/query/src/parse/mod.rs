@@ -7,6 +7,8 @@ mod expression;
 mod from;
 mod query;
 
+use std::collections::BTreeSet;
+
 use crate::ast;
 use crate::error::{Diagnostic, Error, Result, Span};
 use crate::lex::{self, Keyword, Kind, Symbol, Token};
@@ -20,13 +22,22 @@ pub const SUBQUERY_DEPTH_MAX: usize = 16;
 /// Limit: input sets of one FROM beyond the first.
 pub const JOINS_MAX: usize = 10;
 
+/// Limit: different user-defined functions of one query, as the service has it.
+pub const UDFS_MAX: usize = 10;
+
 /// Parses a query text.
 ///
 /// # Errors
 /// [`Error::Invalid`] with the first mistake, [`Error::Limit`] for a text that is too long or too deep.
 pub fn parse(text: &str) -> Result<ast::Query> {
     let tokens = lex::tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, position: 0, depth: 0, n_subqueries_deep: 0 };
+    let mut parser = Parser {
+        tokens: &tokens,
+        position: 0,
+        depth: 0,
+        n_subqueries_deep: 0,
+        udfs: BTreeSet::new(),
+    };
     let query = parser.query()?;
     parser.expect_end()?;
     Ok(query)
@@ -38,6 +49,8 @@ struct Parser<'p> {
     position: usize,
     depth: usize,
     n_subqueries_deep: usize,
+    /// The user-defined functions met so far.
+    udfs: BTreeSet<&'p str>,
 }
 
 impl<'p> Parser<'p> {

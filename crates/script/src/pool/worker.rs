@@ -1,8 +1,8 @@
 //! What one script thread keeps between runs: engines made ahead of time, each for one run.
 //!
-//! Every run has an engine and a global of its own. Making one takes about a quarter of a millisecond with the
-//! prelude and the script compiled, so a thread with nothing else to do makes the next one for the script that it
-//! ran last.
+//! Making an engine takes about a quarter of a millisecond with the prelude and the script compiled. A thread with
+//! nothing else to do makes the next one for the script that it ran last, and a script that runs again and again
+//! gets one that can be made fresh instead of made anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Script};
 use crate::limits::{Limits, READY_MAX};
 use crate::run;
-use crate::sandbox::{Entry, Sandbox};
+use crate::sandbox::{Sandbox, may_share};
 use crate::udf;
 
 #[derive(Debug)]
@@ -24,13 +24,15 @@ pub(crate) struct Worker {
     /// Compiled and never run, the latest script last.
     ready: VecDeque<Sandbox>,
     last: Option<Script>,
-    /// What ran last, to be taken apart when its answer is on the way.
-    spent: Option<Sandbox>,
+    /// Whether it ran twice in a row: then to lock an engine for it pays.
+    is_repeated: bool,
+    /// What ran last, and whether it ended well; to be made fresh or taken apart when its answer is on the way.
+    spent: Option<(Sandbox, bool)>,
 }
 
 impl Worker {
     pub(super) fn new(env: Env, limits: Limits) -> Worker {
-        Worker { env, limits, ready: VecDeque::new(), last: None, spent: None }
+        Worker { env, limits, ready: VecDeque::new(), last: None, is_repeated: false, spent: None }
     }
 
     pub(crate) fn invoke(
@@ -38,24 +40,36 @@ impl Worker {
         invocation: &Invocation,
         host: SharedHost,
     ) -> Result<Answer, Failed> {
-        let sandbox = match self.take(&invocation.script.version) {
+        let script = &invocation.script;
+        self.is_repeated = self.last.as_ref().is_some_and(|last| last.version == script.version);
+        let sandbox = match self.take(&script.version) {
             Some(sandbox) => sandbox,
-            None => self.fresh(&invocation.script)?,
+            None => self.fresh(script)?,
         };
-        self.last = Some(invocation.script.clone());
+        self.last = Some(script.clone());
         // A run without functions has nothing to put at hand.
         let _leave = (!invocation.functions.is_empty()).then(|| {
             let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
             udf::offer(&self.env, &self.limits, Arc::clone(&invocation.functions), stop_by)
         });
         let ended = run::run(&sandbox, invocation, host, &self.limits);
-        self.spent = Some(sandbox);
+        self.spent = Some((sandbox, ended.is_ok()));
         ended
     }
 
-    /// Takes apart what the last run left. To free an engine takes a fifth of the time of a run.
+    /// Makes what the last run used fresh again, or takes it apart, which takes a fifth of the time of a run.
     pub(super) fn tidy(&mut self) {
-        self.spent = None;
+        let Some((mut sandbox, ended_well)) = self.spent.take() else { return };
+        if ended_well && sandbox.renew() {
+            self.keep(sandbox);
+        }
+    }
+
+    fn keep(&mut self, sandbox: Sandbox) {
+        if self.ready.len() >= READY_MAX {
+            self.ready.pop_front();
+        }
+        self.ready.push_back(sandbox);
     }
 
     pub(crate) fn with_udfs<T>(
@@ -72,23 +86,23 @@ impl Worker {
     }
 
     fn fresh(&self, script: &Script) -> Result<Sandbox, Error> {
-        Sandbox::new(Entry::of(&script.body), &self.env, &self.limits)
+        let is_shared = self.is_repeated && may_share(&script.body);
+        Sandbox::for_script(script, is_shared, &self.env, &self.limits)
             .map_err(|error| Error::Engine(error.to_string()))
     }
 
     /// Makes an engine for the script that ran last.
     pub(super) fn prepare(&mut self) {
-        let Some(script) = self.last.take() else { return };
+        let Some(script) = self.last.clone() else { return };
         if self.ready.iter().any(|sandbox| sandbox.is_ready_for(&script.version)) {
             return;
         }
         // A failure shows again when a run needs the engine.
         let Ok(mut sandbox) = self.fresh(&script) else { return };
-        sandbox.prepare(&script);
-        if self.ready.len() >= READY_MAX {
-            self.ready.pop_front();
+        if !sandbox.is_ready_for(&script.version) {
+            sandbox.prepare(&script);
         }
-        self.ready.push_back(sandbox);
+        self.keep(sandbox);
     }
 
     pub(super) fn forget(&mut self) {

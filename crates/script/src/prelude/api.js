@@ -5,7 +5,7 @@
 
 import { apply, fixed, install as installGlobals, own, parse, refusal, stringify } from 'globals';
 
-const { assign, create, freeze } = Object;
+const { assign, create, defineProperty, freeze } = Object;
 const isSafeInteger = Number.isSafeInteger;
 
 const PAGE_SIZE = 100;
@@ -15,6 +15,8 @@ export function install(native, installQuery) {
   const globals = installGlobals(native);
   let head;
   let tail;
+  let context;
+  let alias;
 
   function enqueue(callback, err, value, info) {
     const entry = { __proto__: null, callback, err, value, info, next: undefined };
@@ -34,10 +36,10 @@ export function install(native, installQuery) {
     return true;
   }
 
-  const sizes = {
+  const sizes = freeze({
     get currentCollectionSizeInMB() { return native.usage()[0]; },
     get maxCollectionSizeInMB() { return native.usage()[1]; },
-  };
+  });
 
   function newInfo(facts) {
     const info = create(sizes);
@@ -250,20 +252,29 @@ export function install(native, installQuery) {
 
   let request;
   let response;
-  let appendFeed = () => {
+  const appendNowhere = () => {
     throw refusal(400, 'A query without a callback needs a response, and there is none here.');
   };
+  let appendFeed;
+
+  fixed(globalThis, 'getContext', () => context);
+  defineProperty(globalThis, '__', {
+    __proto__: null, get: () => alias, enumerable: true, configurable: false,
+  });
 
   // Gives the run its request and response, and calls the script.
   function start(main, role, { operation: name, requestJson, responseJson, argumentsJson, headers }) {
+    head = tail = response = undefined;
+    appendFeed = appendNowhere;
     request = { __proto__: null };
     request.Body = { json: requestJson, isWritable: role === 'pre' };
     if (name !== undefined) request.OperationType = { json: stringify(name), isWritable: false };
-    const context = {};
-    const alias = create(collection);
+    context = {};
+    alias = create(collection);
     const abort = (error) => { native.abort(globals.describe(error)); throw error; };
     const requestMessage = freeze(newMessage(request, headers ?? {}));
-    context.getCollection = () => alias;
+    const shown = alias;
+    context.getCollection = () => shown;
     context.getRequest = () => requestMessage;
     context.abort = abort;
     alias.request = requestMessage;
@@ -279,8 +290,6 @@ export function install(native, installQuery) {
     }
     freeze(context);
     freeze(alias);
-    fixed(globalThis, 'getContext', () => context);
-    fixed(globalThis, '__', alias);
     const args = argumentsJson === undefined ? [] : parse(argumentsJson);
     apply(main, undefined, args);
   }
@@ -293,5 +302,18 @@ export function install(native, installQuery) {
     return typeof item === 'string' ? item : json;
   }
 
-  return { __proto__: null, compile: globals.compile, describe: globals.describe, start, step, finish };
+  // Makes the engine fit for several runs; `reset` ends each of them.
+  let takeAway;
+  function lock(lockLanguage) {
+    takeAway = lockLanguage([collection, sizes]);
+  }
+
+  // Forgets the run. False if the engine is not as it was before.
+  function reset() {
+    head = tail = request = response = context = alias = undefined;
+    return takeAway();
+  }
+
+  const { compile, describe } = globals;
+  return { __proto__: null, compile, describe, start, step, finish, lock, reset };
 }

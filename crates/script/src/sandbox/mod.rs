@@ -1,6 +1,10 @@
 //! One engine with one global: made for one run, or for the user-defined functions of one query.
+//!
+//! To make one takes longer than a small script runs. An engine whose language is locked (`prelude/lock.js`) can
+//! therefore serve several runs of the same script, each with a global as fresh as the first: see [`shared`].
 
 mod prelude;
+mod shared;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,6 +21,7 @@ use crate::limits::{Limits, MEMORY_RESERVE};
 use crate::native;
 
 pub(crate) use prelude::Entry;
+pub(crate) use shared::may_share;
 
 /// Bytes in use before the engine first looks for cycles. Its own choice is so small that making a sandbox already
 /// starts it, and most runs end with much less.
@@ -43,6 +48,8 @@ pub(crate) struct Sandbox {
     runtime: Runtime,
     bridge: Rc<Bridge>,
     memory_bytes_max: usize,
+    /// Runs that it may still serve after this one; none when it is not locked.
+    runs_left: u32,
 }
 
 struct Compiled {
@@ -51,7 +58,7 @@ struct Compiled {
 }
 
 impl Sandbox {
-    pub(crate) fn new(entry: Entry, env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
+    fn open(entry: Entry, env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(limits.memory_bytes_max);
         runtime.set_max_stack_size(limits.stack_bytes_max);
@@ -68,14 +75,49 @@ impl Sandbox {
             let api: Object<'_> = install.call((native::install(&ctx, &bridge)?,))?;
             Ok::<_, rquickjs::Error>(Persistent::save(&ctx, api))
         })?;
-        // From here on there is nothing to import.
-        runtime.set_loader(NoModules, NoModules);
         let it = Rc::clone(&bridge);
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
             move |ctx, _, reason, is_handled| it.note_rejection(&ctx, reason, is_handled),
         )));
         let memory_bytes_max = limits.memory_bytes_max;
-        Ok(Sandbox { api, compiled: None, context, runtime, bridge, memory_bytes_max })
+        let sandbox = Sandbox {
+            api,
+            compiled: None,
+            context,
+            runtime,
+            bridge,
+            memory_bytes_max,
+            runs_left: 0,
+        };
+        Ok(sandbox)
+    }
+
+    /// From here on there is nothing to import.
+    fn close(&self) {
+        self.runtime.set_loader(NoModules, NoModules);
+    }
+
+    /// An engine for a procedure or trigger.
+    pub(crate) fn for_script(
+        script: &Script,
+        is_shared: bool,
+        env: &Env,
+        limits: &Limits,
+    ) -> rquickjs::Result<Sandbox> {
+        let mut sandbox = Sandbox::open(Entry::of(&script.body), env, limits)?;
+        if is_shared {
+            sandbox.lock()?;
+            sandbox.prepare(script);
+        }
+        sandbox.close();
+        Ok(sandbox)
+    }
+
+    /// An engine for user-defined functions.
+    pub(crate) fn for_functions(env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
+        let sandbox = Sandbox::open(Entry::Globals, env, limits)?;
+        sandbox.close();
+        Ok(sandbox)
     }
 
     pub(crate) fn bridge(&self) -> &Rc<Bridge> {

@@ -12,11 +12,12 @@ use rquickjs::{Context, Module, Runtime, WriteOptions};
 
 use super::Intrinsics;
 
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 5] = [
     ("globals", include_str!("../prelude/globals.js")),
     ("query", include_str!("../prelude/query.js")),
     ("api", include_str!("../prelude/api.js")),
     ("full", include_str!("../prelude/full.js")),
+    ("lock", include_str!("../prelude/lock.js")),
 ];
 
 /// The module that a sandbox starts with.

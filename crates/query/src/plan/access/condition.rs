@@ -214,7 +214,8 @@ impl<'s> Paths<'s> {
             Expr::Like(text, pattern) => self.like(text, pattern),
             Expr::Call { function, arguments, .. } => self.call(function.name, arguments),
             Expr::Subquery(SubqueryKind::Exists, inner) if inner.grouping.is_none() => {
-                self.query(inner)
+                // There must also be a row: elements to enumerate, a value that is defined.
+                all(vec![self.query(inner), Condition::Anything])
             }
             _ => Condition::Anything,
         }

@@ -1,0 +1,98 @@
+// Makes an engine fit for several runs of one script: nothing of the language can be changed, and what a run
+// leaves in the global is taken away.
+//
+// Plain objects and errors may still get properties that are called like those of their prototypes: where a
+// frozen value would forbid that, an accessor stands in its place.
+
+import { apply } from 'globals';
+
+const { defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
+const { freeze, is } = Object;
+const hasKey = Map.prototype.has;
+const getKey = Map.prototype.get;
+
+// Objects that no property leads to.
+function hidden() {
+  const generator = function* () {};
+  const asyncGenerator = async function* () {};
+  return [
+    generator, generator.prototype, async function () {}, asyncGenerator, asyncGenerator.prototype,
+    [][Symbol.iterator](), new Map().entries(), new Set().values(), ''[Symbol.iterator](),
+    /x/[Symbol.matchAll]('x'), generator(), asyncGenerator(),
+  ].map(getPrototypeOf);
+}
+
+// A property of a prototype that objects below it may cover by assigning to it.
+function yielding(owner, name, { value }) {
+  return {
+    __proto__: null,
+    get() { return value; },
+    set(covering) {
+      if (this === owner || this === null || (typeof this !== 'object' && typeof this !== 'function')) return;
+      defineProperty(this, name, {
+        __proto__: null, value: covering, writable: true, enumerable: true, configurable: true,
+      });
+    },
+    enumerable: false,
+    configurable: false,
+  };
+}
+
+function yieldBelow(owner) {
+  for (const name of ownKeys(owner)) {
+    const property = getOwnPropertyDescriptor(owner, name);
+    if (property.writable) defineProperty(owner, name, yielding(owner, name, property));
+  }
+}
+
+function freezeAll(roots) {
+  const seen = new Set([globalThis]);
+  const open = [...roots];
+  const visit = (value) => {
+    if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return;
+    if (seen.has(value)) return;
+    seen.add(value);
+    open.push(value);
+  };
+  while (open.length > 0) {
+    const object = open.pop();
+    visit(getPrototypeOf(object));
+    for (const name of ownKeys(object)) {
+      const property = getOwnPropertyDescriptor(object, name);
+      visit(property.value);
+      visit(property.get);
+      visit(property.set);
+    }
+    if (object !== globalThis) freeze(object);
+  }
+}
+
+// Locks the language; `exposed` are objects of ours that scripts get to see. The answer takes away what a run left in
+// the global, and says whether all is as it was.
+export function lock(exposed) {
+  const errors = [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError];
+  for (const owner of [Object, ...errors]) yieldBelow(owner.prototype);
+  freezeAll([globalThis, ...hidden(), ...exposed]);
+  const prototype = getPrototypeOf(globalThis);
+  const before = new Map();
+  for (const name of ownKeys(globalThis)) {
+    const { value, get } = getOwnPropertyDescriptor(globalThis, name);
+    before.set(name, value ?? get);
+  }
+  return () => {
+    if (getPrototypeOf(globalThis) !== prototype) return false;
+    const names = ownKeys(globalThis);
+    let n = 0;
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i];
+      if (!apply(hasKey, before, [name])) {
+        if (!deleteProperty(globalThis, name)) return false;
+        continue;
+      }
+      n += 1;
+      const { value, get } = getOwnPropertyDescriptor(globalThis, name);
+      if (!is(value ?? get, apply(getKey, before, [name]))) return false;
+    }
+    return n === before.size;
+  };
+}
