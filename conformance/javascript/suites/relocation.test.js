@@ -26,7 +26,9 @@ async function moveRanges(ranges, work) {
   return steps;
 }
 
-test("nothing is lost, doubled or out of order while ranges split and merge", async () => {
+const skip = process.env.ORRERY_GROWTH ? false : "takes half a minute: ORRERY_GROWTH=1 runs it";
+
+test("nothing is lost, doubled or out of order while ranges split and merge", { skip }, async () => {
   const container = await owner.container();
   const other = anotherClient.database(owner.database.id).container(container.id);
   const work = new Work(container, other);

@@ -1,10 +1,16 @@
 """The container goes from its first ranges to 16 and back to 2 while everything goes on."""
 
 import asyncio
+import os
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from driver import connect
 from growth import RANGES_MAX, RANGES_MIN, Ranges, Work
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("ORRERY_GROWTH"), reason="takes a minute: ORRERY_GROWTH=1 runs it"
+)
 
 # Between two steps of growth: time for every worker to meet the new ranges with the old ones in its cache.
 REST_SECONDS = 1.0

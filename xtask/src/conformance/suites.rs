@@ -90,8 +90,16 @@ impl Suite {
         }
     }
 
-    /// The command that runs the whole suite.
-    pub(crate) fn command(self) -> Command {
+    /// The command that runs the whole suite, with or without the tests in which ranges split and merge.
+    pub(crate) fn command(self, with_growth: bool) -> Command {
+        let mut command = self.whole(with_growth);
+        if with_growth {
+            command.env("ORRERY_GROWTH", "1");
+        }
+        command
+    }
+
+    fn whole(self, with_growth: bool) -> Command {
         match self {
             Suite::Python => {
                 let python = venv().join("bin/python");
@@ -106,6 +114,7 @@ impl Suite {
             Suite::Go => {
                 in_folder(self, "go", &["test", "-count=1", "-v", "-timeout", "10m", "./..."])
             }
+            Suite::Rust if with_growth => rust_suite(&["--", "--include-ignored"]),
             Suite::Rust => rust_suite(&[]),
             Suite::Java => java_suite(&["test"]),
         }

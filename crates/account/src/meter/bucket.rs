@@ -4,6 +4,7 @@
 //! what was let in together. Debt is paid before the next request is let in: an operation dearer than a second's
 //! share is served and delays the ones behind it, and none is refused for ever.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use model::Charge;
@@ -15,8 +16,12 @@ const KEPT_SECONDS: f64 = 1.0;
 const BURST_SAVED_SECONDS: f64 = 300.0;
 const BURST_UNITS: f64 = 3000.0;
 
-// Limit: what waiting requests may be promised, in seconds. More would outlast the patience of every client.
-const PROMISED_SECONDS: f64 = 10.0;
+// Limit: how long a request may be sent away. More would outlast the patience of every client; those beyond it all come
+// back then, without a promise.
+const PROMISED_MAX: Duration = Duration::from_secs(10);
+
+/// How long a promise waits for who got it.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 
 /// How quickly the expected price of a request follows what requests cost.
 const PRICE_WEIGHT: f64 = 1.0 / 16.0;
@@ -34,13 +39,21 @@ pub(crate) struct Wait {
     pub(crate) ms: u64,
 }
 
+impl Wait {
+    fn between(now: Duration, then: Duration) -> Wait {
+        let ms = u64::try_from(then.saturating_sub(now).as_millis()).unwrap_or(u64::MAX);
+        // One more: at the very moment there would be exactly nothing left.
+        Wait { ms: ms.saturating_add(1) }
+    }
+}
+
 /// All amounts are request units.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bucket {
     /// What is left; below zero is debt.
     left: f64,
-    /// What requests that were told to come back will cost, as far as their time has not come.
-    promised: f64,
+    /// When the requests that were sent away are to come back, soonest first.
+    promises: VecDeque<Duration>,
     saved: f64,
     /// What a request costs lately.
     price: f64,
@@ -48,25 +61,44 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Lets a request in, or says when to come back. Requests that are sent away together get different times, so
-    /// that they do not come back together.
+    /// Lets a request in, or says when to come back.
+    ///
+    /// Those who were sent away come first: each got a time of its own, and a newcomer between two of these times is
+    /// sent to the end of the queue even if something is left. Nobody can be recognised, so who comes when a promise
+    /// is due takes it.
     pub(crate) fn admit(&mut self, now: Duration, rate: Rate) -> Result<(), Wait> {
         self.fill(now, rate);
-        if self.left > 0.0 {
+        while self.promises.front().is_some_and(|due| *due + GIVEN_UP < now) {
+            self.promises.pop_front();
+        }
+        let is_due = self.promises.front().is_some_and(|due| *due <= now);
+        if self.left > 0.0 && (is_due || self.left >= self.promised()) {
+            if is_due {
+                self.promises.pop_front();
+            }
             return Ok(());
         }
         let speed = if self.saved > 0.0 { BURST_UNITS } else { rate.units };
-        let seconds = (self.promised - self.left) / speed.max(f64::MIN_POSITIVE);
-        let expected = self.price.max(1.0);
-        self.promised = (self.promised + expected).min(PROMISED_SECONDS * rate.units);
-        // One more: at the very moment there would be exactly nothing left.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "small and not negative"
-        )]
-        let ms = (seconds * 1000.0).clamp(0.0, 3_600_000.0) as u64 + 1;
-        Err(Wait { ms })
+        let seconds =
+            |units: f64| Duration::from_secs_f64((units / speed.max(1.0)).clamp(0.0, 3600.0));
+        let paid = now + seconds(-self.left);
+        let due = match self.promises.back() {
+            // It cost more than was thought: who was promised this moment keeps the place in front.
+            Some(_) if is_due => return Err(Wait::between(now, paid)),
+            Some(last) => paid.max(*last + seconds(self.price.max(1.0))),
+            None => paid,
+        };
+        let latest = now + PROMISED_MAX;
+        if due < latest {
+            self.promises.push_back(due);
+        }
+        Err(Wait::between(now, due.min(latest)))
+    }
+
+    /// What those who were sent away will cost.
+    fn promised(&self) -> f64 {
+        let n_promises = u32::try_from(self.promises.len()).unwrap_or(u32::MAX);
+        f64::from(n_promises) * self.price.max(1.0)
     }
 
     pub(crate) fn charge(&mut self, now: Duration, rate: Rate, charge: Charge) {
@@ -84,7 +116,6 @@ impl Bucket {
         };
         let seconds = now.saturating_sub(filled_at).as_secs_f64();
         let gain = seconds * rate.units;
-        self.promised = (self.promised - gain).max(0.0);
         self.left += gain;
         let can_burst = rate.has_burst && rate.units < BURST_UNITS;
         if !can_burst {
@@ -116,26 +147,29 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Clients that obey retry-after run writes of `price` units until `end`; returns what was charged, and the
-    /// most times that one request was sent away.
+    /// Clients that obey retry-after, each as late as clients are, run writes of `price` units until `end`; returns
+    /// what was charged, and the most times that one request was sent away.
     fn run(rate: Rate, n_clients: usize, price: u64, end: Duration) -> (f64, u32) {
         let mut bucket = Bucket::default();
         let mut clients = vec![(Duration::ZERO, 0_u32); n_clients];
         let (mut charged, mut worst) = (0.0, 0);
+        let mut random = 7_u64;
         loop {
             let next = (0..n_clients).min_by_key(|&at| clients[at].0).unwrap();
             let (now, n_refused) = clients[next];
             if now >= end {
                 return (charged, worst);
             }
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let late = Duration::from_micros((random >> 33) % 8000);
             match bucket.admit(now, rate) {
                 Ok(()) => {
                     bucket.charge(now, rate, Charge::from_hundredths(price * 100));
                     charged += f64::from(u32::try_from(price).unwrap());
                     worst = worst.max(n_refused);
-                    clients[next] = (now + Duration::from_micros(500), 0);
+                    clients[next] = (now + Duration::from_micros(500) + late / 4, 0);
                 }
-                Err(wait) => clients[next] = (now + ms(wait.ms), n_refused + 1),
+                Err(wait) => clients[next] = (now + ms(wait.ms) + late, n_refused + 1),
             }
         }
     }
