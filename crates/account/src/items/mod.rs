@@ -17,6 +17,7 @@ mod scope;
 mod scripts;
 mod udfs;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
 use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
@@ -49,6 +50,8 @@ pub(super) struct ItemRequest<'a> {
     epks: Option<EpkRange>,
     /// What the container may use; `None` when throughput is not looked at.
     budget: Option<Budget>,
+    /// The same when the client tries the same again; zero when throughput is not looked at.
+    fingerprint: u64,
     /// The logical partition that the request turned out to be for.
     routed: OnceLock<Logical>,
 }
@@ -71,6 +74,7 @@ pub(crate) async fn execute(
         let budget = Budget::of(&tables, &runtime, inner.options(), &inner.shared_buckets);
         (found, runtime, allowed, budget)
     };
+    let fingerprint = budget.as_ref().map_or(0, |_| fingerprint(key.as_ref(), &action));
     let mut request = ItemRequest {
         inner,
         options: request.options,
@@ -81,6 +85,7 @@ pub(crate) async fn execute(
         range,
         epks,
         budget,
+        fingerprint,
         routed: OnceLock::new(),
     };
     request.check(&found, &action).map_err(|error| request.fail(error))?;
@@ -101,6 +106,20 @@ pub(crate) async fn execute(
         request.record(range, of_key.as_ref(), facts.charge);
     }
     answer
+}
+
+/// A number for what a request asks: a client that was sent away comes back with the very same.
+fn fingerprint(key: Option<&PartitionKey>, action: &ItemAction) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    match action {
+        ItemAction::Create { body, .. } => body.hash(&mut hasher),
+        ItemAction::Replace { id, body } | ItemAction::Patch { id, body } => {
+            (id, body).hash(&mut hasher);
+        }
+        other => format!("{other:?}").hash(&mut hasher),
+    }
+    hasher.finish()
 }
 
 fn right(action: &ItemAction) -> Right {
@@ -235,7 +254,7 @@ impl ItemRequest<'_> {
     fn admit(&self, range: &Range) -> Result<()> {
         let Some(budget) = &self.budget else { return Ok(()) };
         let now = self.inner.env().monotonic();
-        budget.admit(now, range)
+        budget.admit(now, range, self.fingerprint)
     }
 
     /// Notes what a request used of a range.

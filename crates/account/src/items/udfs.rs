@@ -69,6 +69,7 @@ impl ItemRequest<'_> {
             range: self.range,
             epks: self.epks.clone(),
             budget: self.budget.clone(),
+            fingerprint: self.fingerprint,
         };
         let work = move || owned.borrow().query(&query, cross_partition, extras);
         let ended = self.inner.scripts.runtime.with_udfs(self.udf_scripts(), work).await;
@@ -87,6 +88,7 @@ struct OwnedRequest {
     range: Option<model::RangeId>,
     epks: Option<model::EpkRange>,
     budget: Option<Budget>,
+    fingerprint: u64,
 }
 
 impl OwnedRequest {
@@ -101,6 +103,7 @@ impl OwnedRequest {
             range: self.range,
             epks: self.epks.clone(),
             budget: self.budget.clone(),
+            fingerprint: self.fingerprint,
             routed: OnceLock::new(),
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use model::Charge;
 use parking_lot::Mutex;
 
+use super::Enforcement;
 use super::bucket::{Bucket, Rate, Wait};
-use super::{Enforcement, RangeMeter};
 use crate::account::AccountOptions;
 use crate::catalog::offers::Offer;
 use crate::catalog::tables::Tables;
@@ -61,16 +61,17 @@ impl Budget {
         Rate { units, has_burst: self.has_burst }
     }
 
-    fn admitted(&self, now: Duration, meter: &RangeMeter, rate: Rate) -> Result<(), Wait> {
+    fn admitted(&self, now: Duration, range: &Range, who: u64) -> Result<(), Wait> {
+        let rate = self.rate(range);
         match &self.shared {
-            Some(bucket) => bucket.lock().admit(now, rate),
-            None => meter.admit(rate),
+            Some(bucket) => bucket.lock().admit(now, rate, who),
+            None => range.meter.admit(rate, who),
         }
     }
 
-    /// Lets a request to `range` in.
-    pub(crate) fn admit(&self, now: Duration, range: &Range) -> Result<()> {
-        let Err(wait) = self.admitted(now, &range.meter, self.rate(range)) else {
+    /// Lets a request to `range` in. `who` is the same number when it comes again.
+    pub(crate) fn admit(&self, now: Duration, range: &Range, who: u64) -> Result<()> {
+        let Err(wait) = self.admitted(now, range, who) else {
             return Ok(());
         };
         range.meter.throttled();

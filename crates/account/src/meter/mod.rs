@@ -99,8 +99,8 @@ impl RangeMeter {
         }
     }
 
-    fn admit(&self, rate: Rate) -> Result<(), Wait> {
-        self.inside.lock().bucket.admit(self.env.monotonic(), rate)
+    fn admit(&self, rate: Rate, who: u64) -> Result<(), Wait> {
+        self.inside.lock().bucket.admit(self.env.monotonic(), rate, who)
     }
 
     fn charge(&self, rate: Rate, charge: Charge) {
