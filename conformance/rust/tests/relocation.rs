@@ -31,7 +31,6 @@ async fn move_ranges(ranges: &Ranges, work: &Work) -> Result<Vec<usize>> {
 }
 
 #[test]
-#[ignore = "takes half a minute: cargo xtask conformance runs it"]
 fn nothing_is_lost_doubled_or_out_of_order_while_ranges_split_and_merge() -> Result {
     run(async {
         let scratch = Scratch::new().await;

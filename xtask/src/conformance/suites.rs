@@ -114,7 +114,7 @@ impl Suite {
             Suite::Go => {
                 in_folder(self, "go", &["test", "-count=1", "-v", "-timeout", "10m", "./..."])
             }
-            Suite::Rust if with_growth => rust_suite(&["--", "--include-ignored"]),
+            Suite::Rust if with_growth => rust_suite(&["--features", "growth"]),
             Suite::Rust => rust_suite(&[]),
             Suite::Java => java_suite(&["test"]),
         }
