@@ -14,7 +14,7 @@ WRITERS = 16
 
 @pytest.fixture(scope="session", params=["async"])
 def flavour(request):
-    """Only the asynchronous client has sixteen requests on their way whatever the machine's number of cores."""
+    """The asynchronous client. The synchronous one ran out of its retries before waiting requests kept their turn; it was not tried since."""
     return request.param
 
 

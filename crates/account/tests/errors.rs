@@ -194,7 +194,6 @@ fn relocation_errors() -> Vec<Error> {
         RelocationError::Unknown(1),
         RelocationError::Cancelled,
         RelocationError::LayoutChanged,
-        RelocationError::HeatIsOff,
     ];
     errors.into_iter().map(Error::from).collect()
 }

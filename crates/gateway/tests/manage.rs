@@ -212,6 +212,11 @@ async fn ranges_split_merge_and_move_on_command() {
         (format!("{path}/merge"), "{}"),
         (format!("{path}/merge"), r#"{"ranges":["4","4"]}"#),
         (format!("{path}/4/move"), r#"{"store":"elsewhere"}"#),
+        (format!("{path}/4/split"), r#"{"att":"1F"}"#),
+        (format!("{path}/4/split"), r#"{"wait":"yes"}"#),
+        (format!("{path}/4/split?at=1F"), "{}"),
+        ("/_orrery/dbs/d/colls/c/throughput".to_owned(), r#"{"range":{"4":400}}"#),
+        ("/_orrery/reset".to_owned(), r#"{"container":"c"}"#),
     ] {
         post(&server, &path, body).await.assert_error(400);
     }

@@ -102,8 +102,10 @@ pub(crate) async fn execute(
     // What several ranges served, or several operations, was recorded with each.
     let range = facts.range.filter(|_| !is_bulk);
     if let Some(range) = range.and_then(|id| request.container.ranges.by_id(id)) {
-        let of_key = request.routed.get().cloned().or_else(|| request.logical().ok());
-        request.record(range, of_key.as_ref(), facts.charge);
+        match request.routed.get() {
+            Some(at) => request.record(range, Some(at), facts.charge),
+            None => request.record(range, request.logical().ok().as_ref(), facts.charge),
+        }
     }
     answer
 }

@@ -36,8 +36,6 @@ pub enum RelocationError {
     Cancelled,
     #[error("the ranges of the container changed meanwhile")]
     LayoutChanged,
-    #[error("heat does not split ranges here: the option is off")]
-    HeatIsOff,
 }
 
 impl Failure for RelocationError {
@@ -53,8 +51,7 @@ impl Failure for RelocationError {
             | Self::TooManyBytes { .. }
             | Self::UnknownStore(_)
             | Self::IdsExhausted
-            | Self::TooManyRanges(_)
-            | Self::HeatIsOff => Status::BAD_REQUEST,
+            | Self::TooManyRanges(_) => Status::BAD_REQUEST,
         }
     }
 }

@@ -86,16 +86,6 @@ impl Account {
         start(&self.inner, Plan::split(&container, range, at, RelocationReason::Command)?)
     }
 
-    /// Splits a range because it stays hot, at the key `at` if the caller knows a good one. Fails when
-    /// [`RelocationOptions::splits_on_heat`] is off.
-    pub fn split_hot(&self, container: &Link, range: RangeId, at: Option<Epk>) -> Result<u64> {
-        if !self.inner.options().relocation.splits_on_heat {
-            return Err(RelocationError::HeatIsOff.into());
-        }
-        let container = self.container(container)?;
-        start(&self.inner, Plan::split(&container, range, at, RelocationReason::Heat)?)
-    }
-
     /// The middle of a range in the hash space, where the service splits; `None` if it is too narrow.
     pub fn midpoint(&self, container: &Link, range: RangeId) -> Result<Option<Epk>> {
         let container = self.container(container)?;

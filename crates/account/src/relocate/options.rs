@@ -23,7 +23,7 @@ pub struct RelocationOptions {
     pub logical_partition_bytes: u64,
     /// Throughput of one physical partition; more makes splits.
     pub partition_throughput: u64,
-    /// Splits partitions that stay hot. Who measures heat calls [`crate::Account::split_hot`].
+    /// Splits partitions that use nearly all of their throughput for a minute.
     pub splits_on_heat: bool,
     /// Whether throughput and storage start splits by themselves.
     pub is_automatic: bool,

@@ -56,6 +56,17 @@ impl EmulatorRoute {
     }
 }
 
+impl EmulatorRoute {
+    /// What the body may have.
+    pub(crate) fn properties(&self) -> &'static [&'static str] {
+        match self {
+            EmulatorRoute::Split { .. } => &["mode", "epk", "progressionMode", "lockDurationMs"],
+            EmulatorRoute::Merge { .. } => &["partitionIds", "progressionMode", "lockDurationMs"],
+            EmulatorRoute::Operation { .. } | EmulatorRoute::Advance { .. } => &[],
+        }
+    }
+}
+
 /// How an operation was asked for.
 #[derive(Debug, Clone)]
 struct Asked {

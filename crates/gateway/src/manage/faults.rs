@@ -9,7 +9,7 @@ use std::time::Duration;
 use model::{Object, Status, Value};
 use parking_lot::Mutex;
 
-use super::{invalid, number, object};
+use super::{invalid, known, number, object};
 use crate::error::Error;
 use crate::headers::{Name, RequestHeaders};
 use crate::parse::Action;
@@ -133,13 +133,14 @@ fn is_below(path: &str, owner: &str) -> bool {
     path.strip_prefix(owner).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-const RULE_PROPERTIES: &[&str] =
+/// What a rule may have.
+pub(crate) const PROPERTIES: &[&str] =
     &["match", "times", "status", "subStatus", "retryAfterMs", "message", "delayMs"];
 const MATCH_PROPERTIES: &[&str] = &["action", "path", "range", "partitionKey"];
 
 impl Rule {
     pub(crate) fn parse(body: &Value) -> Result<Rule, Error> {
-        let rule = known(Some(body), RULE_PROPERTIES)?.unwrap_or_default();
+        let rule = known(Some(body), PROPERTIES)?.unwrap_or_default();
         let conditions = known(rule.get("match"), MATCH_PROPERTIES)?.unwrap_or_default();
         let delay_ms = bounded(&rule, "delayMs", DELAY_MS_MAX)?.unwrap_or(0);
         let failure = failure(&rule)?;
@@ -203,16 +204,6 @@ fn failure(rule: &Object) -> Result<Option<InjectedFailure>, Error> {
         message: message
             .unwrap_or_else(|| "This failure was asked for by a fault rule.".to_owned()),
     }))
-}
-
-/// The object, if it has no properties but these: a rule with a misspelt condition would hit everything.
-fn known(value: Option<&Value>, names: &[&str]) -> Result<Option<Object>, Error> {
-    let Some(value) = value else { return Ok(None) };
-    let Value::Object(found) = value else { return Err(invalid("an object was expected")) };
-    match found.iter().find(|(name, _)| !names.contains(name)) {
-        Some((name, _)) => Err(invalid(&format!("unknown property '{name}'"))),
-        None => Ok(Some(found.clone())),
-    }
 }
 
 fn bounded(object: &Object, name: &str, max: u64) -> Result<Option<u64>, Error> {

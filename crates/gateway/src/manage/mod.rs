@@ -88,10 +88,14 @@ where
         return Ok(answer.unwrap_or_else(|failed| emulator::failure(&failed)));
     }
     check_key(state, &parts.headers)?;
+    if parts.uri.query().is_some() {
+        return Err(Error::QueryStringUnexpected.into());
+    }
     let path = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
     let route = Route::parse(path)?;
     let body = body::read(body, &state.options.limits).await?;
     let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
+    known(Some(&body), route.properties())?;
     run(state, &parts.method, route, &body).await
 }
 
@@ -109,6 +113,7 @@ where
     }
     let body = body::read(body, &state.options.limits).await?;
     let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
+    known(Some(&body), route.properties())?;
     let is_post = parts.method == Method::POST;
     emulator::run(&state.account, &state.operations, is_post, route, &body).await
 }
@@ -127,6 +132,16 @@ fn check_key(state: &State, headers: &HeaderMap) -> Result<(), Error> {
 fn parse(body: &[u8]) -> Result<Value, Error> {
     let value = json::parse(body).map_err(|error| invalid(&error.to_string()))?;
     if matches!(value, Value::Object(_)) { Ok(value) } else { Err(invalid("not a JSON object")) }
+}
+
+/// The object, if it has no properties but these: a misspelt one would be ignored and something else done.
+pub(crate) fn known(value: Option<&Value>, names: &[&str]) -> Result<Option<Object>, Error> {
+    let Some(value) = value else { return Ok(None) };
+    let Value::Object(found) = value else { return Err(invalid("an object was expected")) };
+    match found.iter().find(|(name, _)| !names.contains(name)) {
+        Some((name, _)) => Err(invalid(&format!("unknown property '{name}'"))),
+        None => Ok(Some(found.clone())),
+    }
 }
 
 pub(crate) fn invalid(reason: &str) -> Error {

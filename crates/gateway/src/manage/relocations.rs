@@ -23,6 +23,10 @@ pub(super) async fn start(
     command: &Command,
     body: &Value,
 ) -> Result<Done, Failed> {
+    let waits = match body.get("wait") {
+        None => false,
+        Some(value) => value.as_bool().ok_or_else(|| invalid("wait must be true or false"))?,
+    };
     let id = match command {
         Command::Split(range) => {
             let at = optional_text(body, "at")?.map(epk).transpose()?;
@@ -34,7 +38,7 @@ pub(super) async fn start(
             account.start_move(container, range_id(range)?, store)?
         }
     };
-    if body.get("wait").and_then(Value::as_bool) == Some(true) {
+    if waits {
         let status = account.wait_for_relocation(id).await?;
         return Ok(Done { status: StatusCode::OK, body: show(&status) });
     }

@@ -4,8 +4,8 @@ use account::{Link, ResourceKind};
 use model::Value;
 use percent_encoding::percent_decode_str;
 
-use super::object;
 use super::relocations::Command;
+use super::{faults, object};
 use crate::error::Error;
 
 /// Every route, for the root page and for the documentation.
@@ -69,6 +69,24 @@ impl Route {
 }
 
 impl Route {
+    /// What the body may have.
+    pub(crate) fn properties(&self) -> &'static [&'static str] {
+        match self {
+            Route::Relocate { command: Command::Split(_), .. } => &["at", "wait"],
+            Route::Relocate { command: Command::Merge, .. } => &["ranges", "wait"],
+            Route::Relocate { command: Command::Move(_), .. } => &["store", "wait"],
+            Route::Throughput { .. } => &["ranges"],
+            Route::Hold { .. } => &["step"],
+            Route::Faults => faults::PROPERTIES,
+            Route::Clock => &["advanceSeconds"],
+            Route::Root
+            | Route::Ranges { .. }
+            | Route::Reset { .. }
+            | Route::Relocations
+            | Route::Relocation { .. } => &[],
+        }
+    }
+
     fn of_container(container: Link, rest: &[&str]) -> Result<Route, Error> {
         let relocate = |command| Route::Relocate { container: container.clone(), command };
         Ok(match rest {
