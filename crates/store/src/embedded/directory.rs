@@ -33,8 +33,17 @@ const LINE_BYTES_MAX: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// Dropping the file releases the lock.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Directory {
+    /// Unlocks by name: closing the file alone leaves the lock to a child process that was just
+    /// forked and has not dropped its copies of our files yet.
+    fn drop(&mut self) {
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(path = %self.path.display(), %error, "cannot unlock the directory");
+        }
+    }
 }
 
 /// What the directory holds.
@@ -64,7 +73,7 @@ impl Directory {
             Err(TryLockError::Error(error)) => return Err(failed("lock", &lock_path, &error)),
         }
         note_owner(&mut lock).map_err(|error| failed("write", &lock_path, &error))?;
-        Ok(Directory { path: path.to_owned(), _lock: lock })
+        Ok(Directory { path: path.to_owned(), lock })
     }
 
     /// Reads the format, and makes the directory ready for a creation if there is no store yet.
@@ -216,6 +225,16 @@ mod tests {
         assert!(text.contains(&format!("in use by this process ({})", std::process::id())));
         drop(first);
         Directory::lock(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_copy_of_the_file_in_a_forked_child_does_not_keep_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = Directory::lock(dir.path()).unwrap();
+        let inherited = directory.lock.try_clone().unwrap();
+        drop(directory);
+        Directory::lock(dir.path()).unwrap();
+        drop(inherited);
     }
 
     #[test]
