@@ -8,7 +8,9 @@ const NICE: i32 = 5;
 /// Lets threads that serve requests go before the one that calls this. There is no way back, so it is for threads
 /// that do one job and end. Does nothing where the system can only slow down the whole process.
 pub fn stand_back() {
-    // A system that refuses runs it like any other thread.
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, NICE);
+    if let Ok(own) = rustix::process::getpriority_process(None) {
+        // A system that refuses runs it like any other thread.
+        let _ = rustix::process::setpriority_process(None, own.saturating_add(NICE));
+    }
 }

@@ -2,6 +2,9 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use bytes::Bytes;
 
@@ -11,9 +14,9 @@ use crate::{KeyRange, Result};
 
 /// Bytes after which the tables being written are synced.
 ///
-/// The engine syncs a table of 64 MB when it is full. A commit that syncs its log at that moment would wait for all of
-/// it; small portions let it through.
-const SYNC_BYTES: usize = 2 << 20;
+/// The engine syncs a table of 64 MB when it is full, and a commit that syncs its log at that moment waits for all of it.
+/// Portions let it through; much smaller ones only make the file system write its own log more often.
+const SYNC_BYTES: usize = 16 << 20;
 
 /// How a load ended.
 #[derive(Debug)]
@@ -30,7 +33,7 @@ pub(super) fn feed(
     next: &mut dyn FnMut() -> Feed,
 ) -> Result<Option<Fed>> {
     let mut span: Option<(Bytes, Bytes)> = None;
-    let mut n_unsynced = 0;
+    let mut portions = Portions { folder, n_bytes: 0, is_busy: Arc::default() };
     let is_given_up = loop {
         let writes = match next() {
             Feed::Entries(writes) => writes,
@@ -43,13 +46,10 @@ pub(super) fn feed(
         }
         for write in writes {
             let value = write.value.unwrap_or_default();
-            n_unsynced += write.key.len() + value.len();
+            portions.n_bytes += write.key.len() + value.len();
             sink(write.key, value).map_err(|error| to_error("cannot write", &error.into()))?;
         }
-        if n_unsynced >= SYNC_BYTES {
-            n_unsynced = 0;
-            sync_newest(folder);
-        }
+        portions.sync_when_due();
     };
     sync_newest(folder);
     Ok(span.map(|(start, last)| {
@@ -57,6 +57,33 @@ pub(super) fn feed(
         end.push(0);
         Fed { span: KeyRange::new(start, end), is_given_up }
     }))
+}
+
+/// Syncs what is being written beside the writing.
+#[derive(Debug)]
+struct Portions<'f> {
+    folder: &'f Path,
+    /// Written since the last sync began.
+    n_bytes: usize,
+    is_busy: Arc<AtomicBool>,
+}
+
+impl Portions<'_> {
+    fn sync_when_due(&mut self) {
+        if self.n_bytes < SYNC_BYTES || self.is_busy.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        self.n_bytes = 0;
+        let (folder, is_busy) = (self.folder.to_path_buf(), Arc::clone(&self.is_busy));
+        let started = thread::Builder::new().name("orrery-sync".into()).spawn(move || {
+            sync_newest(&folder);
+            is_busy.store(false, Ordering::SeqCst);
+        });
+        if started.is_err() {
+            // Then the engine's own syncs are longer, and nothing else happens.
+            self.is_busy.store(false, Ordering::SeqCst);
+        }
+    }
 }
 
 /// Syncs the youngest tables, among them those being written. Only to have less to sync later: the engine syncs
