@@ -8,9 +8,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::Value;
 
 use crate::error::{Error, Result};
+use crate::mark::Mark;
 use crate::sort_key::{Place, SortKey};
 
-/// Limit: longer tokens would not fit into headers; a position whose keys are longer is counted instead.
+/// Limit: longer tokens would not fit into headers; of longer keys a position has the beginning.
 pub(crate) const KEYS_BYTES_MAX: usize = 900;
 
 /// Bytes of a token beside the keys.
@@ -23,6 +24,10 @@ const TOKEN_BYTES_MAX: usize = 4096;
 const PREFIX: &str = "O1.";
 
 /// Where the next page starts.
+///
+/// A position names items and values, so that it means the same whatever ranges the items lie in and whatever was
+/// written since: a row that is there all the time is returned once. Only [`Position::Near`] counts, among rows whose
+/// keys have a long beginning in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Position {
     /// After an item, or after some rows of it.
@@ -33,10 +38,10 @@ pub(crate) enum Position {
         /// Rows returned or skipped by OFFSET so far.
         passed: u64,
     },
-    /// After a row of an ordered query.
+    /// After a row of an ordered query, or of one that has an order of its own because it returns each value once.
     Sorted { place: Place, passed: u64 },
-    /// After a number of rows.
-    Count { passed: u64 },
+    /// After some of the rows that begin as the mark says.
+    Near { mark: Mark, skip: u64, passed: u64 },
 }
 
 impl Position {
@@ -52,13 +57,19 @@ impl Position {
         decode(token).ok_or(Error::Continuation)
     }
 
-    /// Makes the position after a sorted row: by its keys, or by counting when they are too long.
-    pub(crate) fn after_sorted(place: Place, passed: u64, keys_bytes_max: usize) -> Position {
-        let keys_bytes: usize = place.keys.iter().map(|key| key.to_wire().to_text().len()).sum();
-        if keys_bytes > keys_bytes_max {
-            return Position::Count { passed };
+    /// Makes the position after a sorted row. Where its keys are too long, `n_near` tells how many of the rows up to it
+    /// begin as a mark says.
+    pub(crate) fn after_sorted(
+        place: Place,
+        passed: u64,
+        keys_bytes_max: usize,
+        n_near: impl FnOnce(&Mark) -> u64,
+    ) -> Position {
+        if fits(&place.keys, keys_bytes_max) {
+            return Position::Sorted { place, passed };
         }
-        Position::Sorted { place, passed }
+        let mark = Mark::of(&place.keys, keys_bytes_max);
+        Position::Near { skip: n_near(&mark), mark, passed }
     }
 
     fn to_values(&self) -> Vec<Value> {
@@ -76,9 +87,22 @@ impl Position {
                 Value::from(place.row.to_string()),
                 Value::from(passed.to_string()),
             ],
-            Position::Count { passed } => vec![Value::from("c"), Value::from(passed.to_string())],
+            Position::Near { mark, skip, passed } => vec![
+                Value::from("n"),
+                Value::Array(mark.keys.iter().map(SortKey::to_wire).collect()),
+                mark.beginning.as_deref().map_or(Value::Null, Value::from),
+                Value::from(skip.to_string()),
+                Value::from(passed.to_string()),
+            ],
         }
     }
+}
+
+/// Returns whether a position can name keys whole.
+pub(crate) fn fits(keys: &[SortKey], keys_bytes_max: usize) -> bool {
+    // Keys are rarely long: most are told without making their text.
+    keys.iter().map(SortKey::wire_bytes_max).sum::<usize>() <= keys_bytes_max
+        || keys.iter().map(|key| key.to_wire().to_text().len()).sum::<usize>() <= keys_bytes_max
 }
 
 /// Returns how long the keys of a position may be for a token of at most so many bytes.
@@ -99,6 +123,9 @@ fn decode(token: &str) -> Option<Position> {
     }
     let values = model::json::parse(&text).ok()?;
     let number = |value: &Value| value.as_str()?.parse::<u64>().ok();
+    let keys = |value: &Value| -> Option<Vec<SortKey>> {
+        value.as_array()?.iter().map(SortKey::from_wire).collect()
+    };
     let [kind, rest @ ..] = values.as_array()? else { return None };
     Some(match (kind.as_str()?, rest) {
         ("i", [item, rows, passed]) => Position::Item {
@@ -106,15 +133,21 @@ fn decode(token: &str) -> Option<Position> {
             rows: if rows.is_null() { None } else { Some(number(rows)?) },
             passed: number(passed)?,
         },
-        ("s", [keys, item, row, passed]) => Position::Sorted {
-            place: Place {
-                keys: keys.as_array()?.iter().map(SortKey::from_wire).collect::<Option<_>>()?,
-                number: number(item)?,
-                row: number(row)?,
-            },
+        ("s", [own, item, row, passed]) => Position::Sorted {
+            place: Place { keys: keys(own)?, number: number(item)?, row: number(row)? },
             passed: number(passed)?,
         },
-        ("c", [passed]) => Position::Count { passed: number(passed)? },
+        ("n", [own, beginning, skip, passed]) => Position::Near {
+            mark: Mark {
+                keys: keys(own)?,
+                beginning: match beginning {
+                    Value::Null => None,
+                    text => Some(text.as_str()?.to_owned()),
+                },
+            },
+            skip: number(skip)?,
+            passed: number(passed)?,
+        },
         _ => return None,
     })
 }
@@ -146,19 +179,25 @@ mod tests {
             SortKey::new(Some(&Value::Array(vec![Value::from(1)]))),
         ];
         round_trip(&Position::Sorted { place: Place { keys, number: 7, row: 1 }, passed: 2 });
-        round_trip(&Position::Count { passed: 12 });
+        round_trip(&Position::Near { mark: Mark::default(), skip: 12, passed: 12 });
+        let keys = vec![SortKey::new(Some(&Value::from(2)))];
+        let mark = Mark { keys, beginning: Some("ä".repeat(75)) };
+        round_trip(&Position::Near { mark, skip: 0, passed: 3 });
     }
 
     #[test]
-    fn long_keys_are_counted_instead() {
+    fn of_long_keys_a_position_has_the_beginning() {
         let keys = vec![SortKey::new(Some(&Value::from("x".repeat(2000))))];
         let place = Place { keys, number: 7, row: 1 };
-        assert_eq!(Position::after_sorted(place, 5, KEYS_BYTES_MAX), Position::Count { passed: 5 });
+        let position = Position::after_sorted(place, 5, KEYS_BYTES_MAX, |_| 2);
+        round_trip(&position);
+        let Position::Near { mark, skip: 2, passed: 5 } = position else { panic!("{position:?}") };
+        assert!(mark.beginning.is_some_and(|text| text.len() > 100));
     }
 
     #[test]
     fn damaged_tokens_are_refused() {
-        let token = Position::Count { passed: 12 }.encode();
+        let token = Position::Item { number: 1, rows: None, passed: 12 }.encode();
         let mut damaged = token.clone();
         damaged.replace_range(4..5, "x");
         for text in ["", "O1.", "O1.aa.0", "+RID:~abc", &damaged, &"x".repeat(9000)] {

@@ -24,6 +24,7 @@ mod format;
 mod functions;
 pub mod index;
 mod lex;
+mod mark;
 mod merged;
 mod operators;
 mod parse;

@@ -6,13 +6,14 @@
 use model::Value;
 
 use super::page::{Page, PageBuilder, PageRequest};
-use super::sort::{Start, sort_keys};
+use super::sort::{After, Start, sort_keys};
 use crate::bind::tree::{ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
-use crate::continuation::Position;
+use crate::continuation::{Position, fits};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, project};
 use crate::index::{IndexPath, TermSpan, successor};
+use crate::mark::Mark;
 use crate::plan::OrderAccess;
 use crate::resume::ResumeFilter;
 use crate::sort_key::{Place, SortKey, SortOrder};
@@ -51,19 +52,19 @@ pub(super) fn page(
         end,
         start,
         builder,
+        near: Near::default(),
         last: None,
         n_new: 0,
         next: None,
     };
-    let from = rows
-        .start
-        .after
-        .as_ref()
-        .map(|place| From { keys: place.keys.clone(), number: Some(place.number) });
-    let from = from.or_else(|| {
-        let (keys, number) = resume?.start();
-        Some(From { keys: keys.to_vec(), number })
-    });
+    let from = match &rows.start.after {
+        After::Place(place) => Some(From { keys: place.keys.clone(), number: Some(place.number) }),
+        // The rows before a mark are read again and left out.
+        After::Nothing | After::Mark(_) => resume.map(|resume| {
+            let (keys, number) = resume.start();
+            From { keys: keys.to_vec(), number }
+        }),
+    };
     walk(index, access, &order, from.as_ref(), &mut rows)?;
     Ok(rows.builder.finish(rows.next.as_ref()))
 }
@@ -252,6 +253,7 @@ struct Rows<'p> {
     passed: u64,
     end: u64,
     builder: PageBuilder<'p>,
+    near: Near,
     /// The row or item done last.
     last: Option<Place>,
     /// Items seen that earlier pages did not.
@@ -271,14 +273,22 @@ impl Rows<'_> {
         if !is_full && !is_late {
             return false;
         }
-        let Some(last) = self.last.clone() else { return false };
-        let position = Position::after_sorted(last, self.passed, self.run.context.keys_bytes_max);
-        // A place too long to name can only be counted, and a count of rows does not get ahead without rows.
-        if !is_full && matches!(position, Position::Count { .. }) {
+        let Some(position) = self.position() else { return false };
+        // Among keys too long to name rows are counted, and a count of rows does not get ahead without rows.
+        if !is_full && matches!(position, Position::Near { .. }) {
             return false;
         }
         self.next = Some(position);
         true
+    }
+
+    /// The position after the row or item done last.
+    fn position(&self) -> Option<Position> {
+        let keys_bytes_max = self.run.context.keys_bytes_max;
+        let last = self.last.clone()?;
+        Some(Position::after_sorted(last, self.passed, keys_bytes_max, |mark| {
+            self.near.count(mark)
+        }))
     }
 
     /// Adds the rows of an item. `wanted` is the key that the item must have to belong here.
@@ -296,7 +306,8 @@ impl Rows<'_> {
         let mut flow = Flow::Continue;
         let mut last = None;
         let (query, order, resume) = (self.query, self.order, self.resume);
-        let Rows { run, start, skip, passed, end, builder, .. } = self;
+        let Rows { run, start, skip, passed, end, builder, near, .. } = self;
+        let keys_bytes_max = run.context.keys_bytes_max;
         let frame = Frame::root(ITEM_LEVEL, &item.value);
         each_row(query, &frame, run, &mut |inner| {
             let is_admitted = start.admits(order, &place)
@@ -307,7 +318,7 @@ impl Rows<'_> {
                 None
             };
             if let Some(row) = row {
-                if *skip > 0 {
+                if *skip > 0 && start.is_near(order, &place) {
                     *skip -= 1;
                 } else if *passed < query.offset {
                     *passed += 1;
@@ -318,6 +329,7 @@ impl Rows<'_> {
                     flow = Flow::Stop;
                     return Ok(Flow::Stop);
                 }
+                near.note(&place.keys, keys_bytes_max);
                 if *passed >= *end {
                     flow = Flow::Stop;
                     return Ok(Flow::Stop);
@@ -329,9 +341,7 @@ impl Rows<'_> {
         self.last = last.or(self.last.take());
         if flow == Flow::Stop {
             if self.passed < self.end {
-                let keys_bytes_max = self.run.context.keys_bytes_max;
-                let after = |last| Position::after_sorted(last, self.passed, keys_bytes_max);
-                self.next = self.last.clone().map(after);
+                self.next = self.position();
             }
             return Ok(flow);
         }
@@ -341,5 +351,26 @@ impl Rows<'_> {
             self.last = Some(done);
         }
         Ok(Flow::Continue)
+    }
+}
+
+/// How many of the last rows begin alike, where keys are too long to name.
+#[derive(Default)]
+struct Near {
+    mark: Option<Mark>,
+    n_rows: u64,
+}
+
+impl Near {
+    fn note(&mut self, keys: &[SortKey], keys_bytes_max: usize) {
+        let mark = (!fits(keys, keys_bytes_max)).then(|| Mark::of(keys, keys_bytes_max));
+        if self.mark != mark {
+            *self = Near { mark, n_rows: 0 };
+        }
+        self.n_rows += 1;
+    }
+
+    fn count(&self, mark: &Mark) -> u64 {
+        if self.mark.as_ref() == Some(mark) { self.n_rows } else { 0 }
     }
 }

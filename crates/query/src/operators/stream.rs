@@ -2,8 +2,6 @@
 //!
 //! Hot path: one item at a time, moved into the page when it is returned whole.
 
-use std::collections::HashSet;
-
 use model::Value;
 
 use super::page::{Page, PageBuilder, PageRequest};
@@ -14,10 +12,7 @@ use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, project};
 use crate::plan::{Need, access};
 use crate::source::ItemSource;
-use crate::value::{Datum, value_key};
-
-/// Limit: bytes of the keys that DISTINCT remembers.
-const DISTINCT_BYTES_MAX: usize = 64 * 1024 * 1024;
+use crate::value::Datum;
 
 pub(super) fn page(
     query: &Query,
@@ -29,16 +24,9 @@ pub(super) fn page(
     let (start, passed) = match position {
         None => (None, 0),
         Some(Position::Item { number, rows, passed }) => (Some((*number, *rows)), *passed),
-        Some(Position::Sorted { .. } | Position::Count { .. }) => return Err(Error::Continuation),
+        Some(Position::Sorted { .. } | Position::Near { .. }) => return Err(Error::Continuation),
     };
-    let mut stream = Stream {
-        query,
-        start,
-        passed,
-        seen: HashSet::new(),
-        seen_bytes: 0,
-        builder: PageBuilder::new(context, request),
-    };
+    let mut stream = Stream { query, start, passed, builder: PageBuilder::new(context, request) };
     let run = Run::until(context, request.deadline);
     let next = match query.base {
         Base::Nothing => stream.without_items(&run)?,
@@ -52,8 +40,6 @@ struct Stream<'q> {
     /// The item where the page before ended, and the rows of it that were done.
     start: Option<(u64, Option<u64>)>,
     passed: u64,
-    seen: HashSet<Vec<u8>>,
-    seen_bytes: usize,
     builder: PageBuilder<'q>,
 }
 
@@ -75,8 +61,6 @@ impl Stream<'_> {
             return Ok(None);
         }
         let after = match self.start {
-            // DISTINCT reads the earlier items again to know what was returned.
-            _ if self.query.distinct => None,
             None => None,
             Some((number, None)) => Some(number),
             Some((number, Some(_))) => number.checked_sub(1),
@@ -92,7 +76,7 @@ impl Stream<'_> {
             }
             self.builder.metrics.read(item.bytes);
             run.next_item();
-            let ended_at = if self.query.returns_item() && !self.query.distinct {
+            let ended_at = if self.query.returns_item() {
                 self.whole_item(item.value, run)?
             } else {
                 self.item_rows(&Frame::root(ITEM_LEVEL, &item.value), item.number, run)?
@@ -153,41 +137,19 @@ impl Stream<'_> {
             let index = row;
             row += 1;
             let is_replay = self.is_replay(number, index);
-            if is_replay && !query.distinct {
+            if is_replay {
                 return Ok(Flow::Continue);
             }
             let Some(value) = project(query, inner, run)?.and_then(Datum::into_value) else {
                 return Ok(Flow::Continue);
             };
-            let mut key = None;
-            if query.distinct {
-                let new_key = value_key(Some(&value));
-                if self.seen.contains(&new_key) {
-                    return Ok(Flow::Continue);
-                }
-                key = Some(new_key);
+            if self.passed >= query.offset && !self.builder.push(value) {
+                ended_at = Some(index);
+                return Ok(Flow::Stop);
             }
-            if !is_replay {
-                if self.passed >= query.offset && !self.builder.push(value) {
-                    ended_at = Some(index);
-                    return Ok(Flow::Stop);
-                }
-                self.passed += 1;
-            }
-            if let Some(key) = key {
-                self.remember(key)?;
-            }
+            self.passed += 1;
             Ok(if self.is_done() { Flow::Stop } else { Flow::Continue })
         })?;
         Ok(ended_at)
-    }
-
-    fn remember(&mut self, key: Vec<u8>) -> Result<()> {
-        self.seen_bytes += key.len() + 32;
-        if self.seen_bytes > DISTINCT_BYTES_MAX {
-            return Err(Error::Limit { what: "the distinct rows", limit: DISTINCT_BYTES_MAX });
-        }
-        self.seen.insert(key);
-        Ok(())
     }
 }
