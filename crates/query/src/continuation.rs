@@ -8,17 +8,17 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::Value;
 
 use crate::error::{Error, Result};
-use crate::mark::Mark;
+use crate::mark::{Among, Mark, Passing};
 use crate::sort_key::{Place, SortKey};
 
 /// Limit: longer tokens would not fit into headers; of longer keys a position has the beginning.
-pub(crate) const KEYS_BYTES_MAX: usize = 900;
+pub(crate) const KEYS_BYTES_MAX: usize = 2700;
 
 /// Bytes of a token beside the keys.
 const AROUND_KEYS: usize = 150;
 
 /// Limit: longest token that is read.
-const TOKEN_BYTES_MAX: usize = 4096;
+const TOKEN_BYTES_MAX: usize = 8192;
 
 /// The first characters of every token; the digit is the version of the form.
 const PREFIX: &str = "O1.";
@@ -26,8 +26,8 @@ const PREFIX: &str = "O1.";
 /// Where the next page starts.
 ///
 /// A position names items and values, so that it means the same whatever ranges the items lie in and whatever was
-/// written since: a row that is there all the time is returned once. Only [`Position::Near`] counts, among rows whose
-/// keys have a long beginning in common.
+/// written since: a row that is there all the time is returned once. Only [`Position::Near`] counts, among rows with
+/// different keys that have a long beginning in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Position {
     /// After an item, or after some rows of it.
@@ -40,8 +40,8 @@ pub(crate) enum Position {
     },
     /// After a row of an ordered query, or of one that has an order of its own because it returns each value once.
     Sorted { place: Place, passed: u64 },
-    /// After some of the rows that begin as the mark says.
-    Near { mark: Mark, skip: u64, passed: u64 },
+    /// After some of the rows whose keys begin alike and are too long to be named.
+    Near { among: Among, passed: u64 },
 }
 
 impl Position {
@@ -57,19 +57,17 @@ impl Position {
         decode(token).ok_or(Error::Continuation)
     }
 
-    /// Makes the position after a sorted row. Where its keys are too long, `n_near` tells how many of the rows up to it
-    /// begin as a mark says.
+    /// Makes the position after a sorted row, given how many rows begin as it does.
     pub(crate) fn after_sorted(
         place: Place,
         passed: u64,
+        passing: &Passing,
         keys_bytes_max: usize,
-        n_near: impl FnOnce(&Mark) -> u64,
     ) -> Position {
-        if fits(&place.keys, keys_bytes_max) {
-            return Position::Sorted { place, passed };
+        match passing.among(&place, keys_bytes_max) {
+            None => Position::Sorted { place, passed },
+            Some(among) => Position::Near { among, passed },
         }
-        let mark = Mark::of(&place.keys, keys_bytes_max);
-        Position::Near { skip: n_near(&mark), mark, passed }
     }
 
     fn to_values(&self) -> Vec<Value> {
@@ -87,22 +85,19 @@ impl Position {
                 Value::from(place.row.to_string()),
                 Value::from(passed.to_string()),
             ],
-            Position::Near { mark, skip, passed } => vec![
-                Value::from("n"),
-                Value::Array(mark.keys.iter().map(SortKey::to_wire).collect()),
-                mark.beginning.as_deref().map_or(Value::Null, Value::from),
-                Value::from(skip.to_string()),
-                Value::from(passed.to_string()),
-            ],
+            Position::Near { among, passed } => {
+                let Among { mark, digest, number, row, n_others, n_rows } = among;
+                let mut values = vec![
+                    Value::from("n"),
+                    Value::Array(mark.keys.iter().map(SortKey::to_wire).collect()),
+                    mark.beginning.as_deref().map_or(Value::Null, Value::from),
+                ];
+                let numbers = [digest, number, row, n_others, n_rows, passed];
+                values.extend(numbers.map(|number| Value::from(number.to_string())));
+                values
+            }
         }
     }
-}
-
-/// Returns whether a position can name keys whole.
-pub(crate) fn fits(keys: &[SortKey], keys_bytes_max: usize) -> bool {
-    // Keys are rarely long: most are told without making their text.
-    keys.iter().map(SortKey::wire_bytes_max).sum::<usize>() <= keys_bytes_max
-        || keys.iter().map(|key| key.to_wire().to_text().len()).sum::<usize>() <= keys_bytes_max
 }
 
 /// Returns how long the keys of a position may be for a token of at most so many bytes.
@@ -137,17 +132,23 @@ fn decode(token: &str) -> Option<Position> {
             place: Place { keys: keys(own)?, number: number(item)?, row: number(row)? },
             passed: number(passed)?,
         },
-        ("n", [own, beginning, skip, passed]) => Position::Near {
-            mark: Mark {
-                keys: keys(own)?,
-                beginning: match beginning {
-                    Value::Null => None,
-                    text => Some(text.as_str()?.to_owned()),
+        ("n", [own, beginning, digest, item, row, n_others, n_rows, passed]) => {
+            let beginning = match beginning {
+                Value::Null => None,
+                text => Some(text.as_str()?.to_owned()),
+            };
+            Position::Near {
+                among: Among {
+                    mark: Mark { keys: keys(own)?, beginning },
+                    digest: number(digest)?,
+                    number: number(item)?,
+                    row: number(row)?,
+                    n_others: number(n_others)?,
+                    n_rows: number(n_rows)?,
                 },
-            },
-            skip: number(skip)?,
-            passed: number(passed)?,
-        },
+                passed: number(passed)?,
+            }
+        }
         _ => return None,
     })
 }
@@ -165,7 +166,7 @@ mod tests {
 
     fn round_trip(position: &Position) {
         let token = position.encode();
-        assert!(token.is_ascii() && token.len() < 1400, "{token}");
+        assert!(token.is_ascii() && token.len() < 4096, "{token}");
         assert_eq!(&Position::decode(&token).unwrap(), position);
     }
 
@@ -179,20 +180,29 @@ mod tests {
             SortKey::new(Some(&Value::Array(vec![Value::from(1)]))),
         ];
         round_trip(&Position::Sorted { place: Place { keys, number: 7, row: 1 }, passed: 2 });
-        round_trip(&Position::Near { mark: Mark::default(), skip: 12, passed: 12 });
-        let keys = vec![SortKey::new(Some(&Value::from(2)))];
-        let mark = Mark { keys, beginning: Some("ä".repeat(75)) };
-        round_trip(&Position::Near { mark, skip: 0, passed: 3 });
+        round_trip(&Position::Near { among: Among::default(), passed: 12 });
     }
 
     #[test]
     fn of_long_keys_a_position_has_the_beginning() {
-        let keys = vec![SortKey::new(Some(&Value::from("x".repeat(2000))))];
-        let place = Place { keys, number: 7, row: 1 };
-        let position = Position::after_sorted(place, 5, KEYS_BYTES_MAX, |_| 2);
+        let place = |text: String| {
+            let keys =
+                vec![SortKey::new(Some(&Value::from(2))), SortKey::new(Some(&Value::from(text)))];
+            Place { keys, number: 7, row: 1 }
+        };
+        let [short, longer, longest] = [200, 2000, 3000].map(|n| place("ä\u{1}".repeat(n / 2)));
+        let mut passing = Passing::default();
+        passing.pass(&short.keys, KEYS_BYTES_MAX);
+        let position = Position::after_sorted(short.clone(), 4, &passing, KEYS_BYTES_MAX);
+        assert_eq!(position, Position::Sorted { place: short, passed: 4 });
+        for place in [&longer, &longest, &longest] {
+            passing.pass(&place.keys, KEYS_BYTES_MAX);
+        }
+        let position = Position::after_sorted(longest, 5, &passing, KEYS_BYTES_MAX);
         round_trip(&position);
-        let Position::Near { mark, skip: 2, passed: 5 } = position else { panic!("{position:?}") };
-        assert!(mark.beginning.is_some_and(|text| text.len() > 100));
+        let Position::Near { among, passed: 5 } = position else { panic!("{position:?}") };
+        assert_eq!((among.number, among.row, among.n_others, among.n_rows), (7, 1, 1, 3));
+        assert!(among.mark.beginning.is_some_and(|text| text.chars().count() > 400));
     }
 
     #[test]

@@ -8,6 +8,12 @@ use crate::bind::tree::OrderKey;
 use crate::index::Term;
 use crate::value::{Hash128, structural_hash};
 
+/// Bytes that a character takes in JSON, at most: `\u0000`.
+pub(crate) const CHAR_BYTES_MAX: usize = 6;
+
+/// Bytes around a text in JSON.
+pub(crate) const QUOTES: usize = 2;
+
 /// One value to sort by.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SortKey {
@@ -81,7 +87,9 @@ impl SortKey {
     /// Returns a length that the text of the wire form surely does not exceed.
     pub(crate) fn wire_bytes_max(&self) -> usize {
         match self {
-            SortKey::Primitive(Value::String(text)) => text.len().saturating_mul(6) + 2,
+            SortKey::Primitive(Value::String(text)) => {
+                text.chars().count().saturating_mul(CHAR_BYTES_MAX) + QUOTES
+            }
             SortKey::Undefined | SortKey::Primitive(_) => 32,
             SortKey::Array(_) | SortKey::Object(_) => 96,
         }

@@ -193,7 +193,7 @@ impl ItemRequest<'_> {
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let deadline = started.saturating_add(PAGE_TIME);
-        let mut page = Page::new(self.items_max());
+        let mut page = self.new_page(&target.scope);
         let mut totals = Totals::default();
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             let Some(source) = target.source(range, &cursor.epks) else { continue };

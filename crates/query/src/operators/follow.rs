@@ -9,11 +9,11 @@ use super::page::{Page, PageBuilder, PageRequest};
 use super::sort::{After, Start, sort_keys};
 use crate::bind::tree::{ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
-use crate::continuation::{Position, fits};
+use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, project};
 use crate::index::{IndexPath, TermSpan, successor};
-use crate::mark::Mark;
+use crate::mark::Passing;
 use crate::plan::OrderAccess;
 use crate::resume::ResumeFilter;
 use crate::sort_key::{Place, SortKey, SortOrder};
@@ -47,12 +47,12 @@ pub(super) fn page(
         order: &order,
         resume,
         run: Run::until(context, request.deadline),
-        skip: start.skip,
+        n_others: start.n_others(),
         passed: start.passed,
         end,
         start,
         builder,
-        near: Near::default(),
+        passing: Passing::default(),
         last: None,
         n_new: 0,
         next: None,
@@ -60,7 +60,7 @@ pub(super) fn page(
     let from = match &rows.start.after {
         After::Place(place) => Some(From { keys: place.keys.clone(), number: Some(place.number) }),
         // The rows before a mark are read again and left out.
-        After::Nothing | After::Mark(_) => resume.map(|resume| {
+        After::Nothing | After::Among(_) => resume.map(|resume| {
             let (keys, number) = resume.start();
             From { keys: keys.to_vec(), number }
         }),
@@ -247,13 +247,13 @@ struct Rows<'p> {
     resume: Option<&'p ResumeFilter>,
     run: Run<'p>,
     start: Start,
-    /// Rows still to skip because earlier pages returned them and could not name their keys.
-    skip: u64,
+    /// Rows still to leave out because earlier pages returned them and could not name their keys.
+    n_others: u64,
     /// Rows returned or skipped by OFFSET.
     passed: u64,
     end: u64,
     builder: PageBuilder<'p>,
-    near: Near,
+    passing: Passing,
     /// The row or item done last.
     last: Option<Place>,
     /// Items seen that earlier pages did not.
@@ -286,9 +286,7 @@ impl Rows<'_> {
     fn position(&self) -> Option<Position> {
         let keys_bytes_max = self.run.context.keys_bytes_max;
         let last = self.last.clone()?;
-        Some(Position::after_sorted(last, self.passed, keys_bytes_max, |mark| {
-            self.near.count(mark)
-        }))
+        Some(Position::after_sorted(last, self.passed, &self.passing, keys_bytes_max))
     }
 
     /// Adds the rows of an item. `wanted` is the key that the item must have to belong here.
@@ -306,7 +304,7 @@ impl Rows<'_> {
         let mut flow = Flow::Continue;
         let mut last = None;
         let (query, order, resume) = (self.query, self.order, self.resume);
-        let Rows { run, start, skip, passed, end, builder, near, .. } = self;
+        let Rows { run, start, n_others, passed, end, builder, passing, .. } = self;
         let keys_bytes_max = run.context.keys_bytes_max;
         let frame = Frame::root(ITEM_LEVEL, &item.value);
         each_row(query, &frame, run, &mut |inner| {
@@ -318,8 +316,8 @@ impl Rows<'_> {
                 None
             };
             if let Some(row) = row {
-                if *skip > 0 && start.is_near(order, &place) {
-                    *skip -= 1;
+                if start.is_again(order, &place, n_others) {
+                    // It stands between rows that begin alike.
                 } else if *passed < query.offset {
                     *passed += 1;
                 } else if builder.push(row) {
@@ -329,7 +327,7 @@ impl Rows<'_> {
                     flow = Flow::Stop;
                     return Ok(Flow::Stop);
                 }
-                near.note(&place.keys, keys_bytes_max);
+                passing.pass(&place.keys, keys_bytes_max);
                 if *passed >= *end {
                     flow = Flow::Stop;
                     return Ok(Flow::Stop);
@@ -351,26 +349,5 @@ impl Rows<'_> {
             self.last = Some(done);
         }
         Ok(Flow::Continue)
-    }
-}
-
-/// How many of the last rows begin alike, where keys are too long to name.
-#[derive(Default)]
-struct Near {
-    mark: Option<Mark>,
-    n_rows: u64,
-}
-
-impl Near {
-    fn note(&mut self, keys: &[SortKey], keys_bytes_max: usize) {
-        let mark = (!fits(keys, keys_bytes_max)).then(|| Mark::of(keys, keys_bytes_max));
-        if self.mark != mark {
-            *self = Near { mark, n_rows: 0 };
-        }
-        self.n_rows += 1;
-    }
-
-    fn count(&self, mark: &Mark) -> u64 {
-        if self.mark.as_ref() == Some(mark) { self.n_rows } else { 0 }
     }
 }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, eval, project};
 use crate::functions::{Statistics, bm25, bm25_of_counts, n_occurrences, words};
 use crate::index::{length_of, length_span};
-use crate::mark::Mark;
+use crate::mark::Among;
 use crate::plan::{texts_with, words_index};
 use crate::source::{Direction, ItemSource};
 use crate::value::Datum;
@@ -52,7 +52,7 @@ pub(super) fn page(
 fn counted(position: Option<&Position>) -> Result<u64> {
     match position {
         None => Ok(0),
-        Some(Position::Near { mark, passed, .. }) if *mark == Mark::default() => Ok(*passed),
+        Some(Position::Near { among, passed }) if *among == Among::default() => Ok(*passed),
         Some(Position::Item { .. } | Position::Sorted { .. } | Position::Near { .. }) => {
             Err(Error::Continuation)
         }
@@ -66,8 +66,8 @@ fn fill(mut builder: PageBuilder<'_>, query: &Query, rows: Vec<Value>, passed: u
     let rows = rows.into_iter().skip(to_usize(query.offset)).take(take).skip(to_usize(passed));
     for (row, passed) in rows.zip(passed..) {
         if !builder.push(row) {
-            let mark = Mark::default();
-            return builder.finish(Some(&Position::Near { mark, skip: passed, passed }));
+            let among = Among::default();
+            return builder.finish(Some(&Position::Near { among, passed }));
         }
     }
     builder.finish(None)

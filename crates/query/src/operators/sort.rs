@@ -15,7 +15,7 @@ use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, eval, project};
-use crate::mark::Mark;
+use crate::mark::{Among, Passing};
 use crate::plan::{Need, access};
 use crate::resume::ResumeFilter;
 use crate::sort_key::{Place, SortKey, SortOrder};
@@ -46,7 +46,7 @@ pub(super) fn page(
     if start.passed >= end {
         return Ok(PageBuilder::new(context, request).finish(None));
     }
-    let n_skipped = start.skip.saturating_add(query.offset.saturating_sub(start.passed));
+    let n_skipped = start.n_again().saturating_add(query.offset.saturating_sub(start.passed));
     let n_wanted = to_u64(request.items_max.max(1)).min(end - start.passed.max(query.offset));
     let wanted = Wanted {
         query,
@@ -179,8 +179,6 @@ pub(super) fn sort_keys(query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Resu
 /// Where the page starts.
 pub(super) struct Start {
     pub(super) after: After,
-    /// Rows from there on to skip because earlier pages returned them and their keys were too long to name.
-    pub(super) skip: u64,
     /// Rows returned or skipped by OFFSET on earlier pages.
     pub(super) passed: u64,
 }
@@ -188,12 +186,12 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn new(order: &SortOrder, position: Option<Position>) -> Result<Start> {
         match position {
-            None => Ok(Start { after: After::Nothing, skip: 0, passed: 0 }),
+            None => Ok(Start { after: After::Nothing, passed: 0 }),
             Some(Position::Sorted { place, passed }) if place.keys.len() == order.n_keys() => {
-                Ok(Start { after: After::Place(place), skip: 0, passed })
+                Ok(Start { after: After::Place(place), passed })
             }
-            Some(Position::Near { mark, skip, passed }) if mark.keys.len() <= order.n_keys() => {
-                Ok(Start { after: After::Mark(mark), skip, passed })
+            Some(Position::Near { among, passed }) if among.mark.keys.len() <= order.n_keys() => {
+                Ok(Start { after: After::Among(among), passed })
             }
             Some(Position::Sorted { .. } | Position::Near { .. } | Position::Item { .. }) => {
                 Err(Error::Continuation)
@@ -205,15 +203,31 @@ impl Start {
         match &self.after {
             After::Nothing => true,
             After::Place(after) => order.compare(place, after).is_gt(),
-            After::Mark(mark) => mark.compare(order, &place.keys).is_ge(),
+            After::Among(among) => among.mark.compare(order, &place.keys).is_ge(),
         }
     }
 
-    /// Returns whether earlier pages may have returned a row that is admitted.
-    pub(super) fn is_near(&self, order: &SortOrder, place: &Place) -> bool {
+    /// Returns how many rows that earlier pages returned are admitted again.
+    fn n_again(&self) -> u64 {
+        match &self.after {
+            After::Nothing | After::Place(_) => 0,
+            After::Among(among) => among.n_rows,
+        }
+    }
+
+    /// Returns how many of them [`Start::is_again`] is to count.
+    pub(super) fn n_others(&self) -> u64 {
+        match &self.after {
+            After::Nothing | After::Place(_) => 0,
+            After::Among(among) => among.n_others,
+        }
+    }
+
+    /// Returns whether an earlier page returned a row, the next one in order of those that are admitted.
+    pub(super) fn is_again(&self, order: &SortOrder, place: &Place, n_others: &mut u64) -> bool {
         match &self.after {
             After::Nothing | After::Place(_) => false,
-            After::Mark(mark) => mark.compare(order, &place.keys).is_eq(),
+            After::Among(among) => among.has_passed(order, place, n_others),
         }
     }
 }
@@ -222,8 +236,8 @@ impl Start {
 pub(super) enum After {
     Nothing,
     Place(Place),
-    /// Not after all rows that begin so: some of them are skipped.
-    Mark(Mark),
+    /// From the first row that begins so on; some of these are left out.
+    Among(Among),
 }
 
 /// Returns the rows of one page out of those that the start admits, in order; `is_cut` when there are more of them.
@@ -236,30 +250,23 @@ pub(super) fn fill(
     is_cut: bool,
 ) -> Page {
     let end = query.take.map_or(u64::MAX, |take| query.offset.saturating_add(take));
-    let (mut skip, mut passed) = (start.skip, start.passed);
+    let (mut n_others, mut passed) = (start.n_others(), start.passed);
     let mut has_more = is_cut;
-    let mut is_empty = true;
-    let mut places = Vec::new();
+    let mut passing = Passing::default();
+    let mut last = None;
     for (place, row) in rows {
-        if skip > 0 && start.is_near(order, &place) {
-            skip -= 1;
-        } else if passed < query.offset {
+        if !start.is_again(order, &place, &mut n_others) {
+            if passed >= query.offset && (passed >= end || !builder.push(row)) {
+                has_more = true;
+                break;
+            }
             passed += 1;
-        } else if passed < end && builder.push(row) {
-            passed += 1;
-            is_empty = false;
-        } else {
-            has_more = true;
-            break;
         }
-        places.push(place);
+        passing.pass(&place.keys, builder.context.keys_bytes_max);
+        last = Some(place);
     }
-    let last = places.last().filter(|_| !is_empty && has_more && passed < end);
-    let position = last.cloned().map(|place| {
-        Position::after_sorted(place, passed, builder.context.keys_bytes_max, |mark| {
-            let is_near = |place: &&Place| mark.compare(order, &place.keys).is_eq();
-            to_u64(places.iter().filter(is_near).count())
-        })
+    let position = last.filter(|_| has_more && passed < end).map(|place| {
+        Position::after_sorted(place, passed, &passing, builder.context.keys_bytes_max)
     });
     builder.finish(position.as_ref())
 }
