@@ -12,7 +12,7 @@ use rquickjs::{Function, Module, Object};
 use super::Sandbox;
 
 // Limit: runs of one engine, so that what its collector leaves behind has an end.
-const RUNS_MAX: u32 = 500;
+const RUNS_MAX: u32 = 2_000;
 
 /// Words of scripts that change the language or look at it closely. A locked one would answer them differently.
 const WORDS: [&str; 22] = [
