@@ -6,6 +6,7 @@
 #[path = "../../../query/tests/client/mod.rs"]
 mod client;
 mod fan_out;
+mod prefix;
 mod queries;
 mod resumed;
 mod single;
@@ -52,6 +53,8 @@ async fn by_one_logical_partition() {
             let expected = class.expected(&world.client, Some(&key)).await.unwrap();
             let found = single::by_key(&mut world, class, &key).await;
             class.check(&expected, &found, &format!("ORRERY_SEED={seed} {key} {}", class.text));
+            let found = single::by_filter(&mut world, class, &key).await;
+            class.check(&expected, &found, &format!("ORRERY_SEED={seed} {key} in {}", class.text));
         }
         assert!(world.n_relocations > 3, "seed {seed}: {}", world.n_relocations);
     }
