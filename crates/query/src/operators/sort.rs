@@ -8,14 +8,15 @@ use model::Value;
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
 use super::{parallel, ranked};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
-use crate::context::{Context, Run, estimated_bytes};
+use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, eval, project};
-use crate::plan::{Need, access};
+use crate::eval::{Flow, Frame, each_row, eval};
+use crate::plan::{Need, Reads, access};
 use crate::resume::ResumeFilter;
+use crate::row::Row;
 use crate::sort_key::{Place, SortKey, SortOrder};
-use crate::source::ItemSource;
+use crate::source::{ItemSource, SourceItem};
 use crate::value::Datum;
 
 /// Limit: bytes held for one page, rows skipped by OFFSET included.
@@ -45,6 +46,7 @@ pub(super) fn page(
     let n_wanted = to_u64(request.items_max.max(1)).min(end - start.passed.max(query.offset));
     let wanted = Wanted {
         query,
+        reads: Reads::of(query),
         order: &order,
         resume,
         start: &start,
@@ -77,6 +79,7 @@ pub(super) fn page(
 /// What the window of a page is to hold.
 pub(super) struct Wanted<'p> {
     pub(super) query: &'p Query,
+    reads: Reads,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
     start: &'p Start,
@@ -94,7 +97,7 @@ impl<'p> Wanted<'p> {
     ) -> Result<Window<'p>> {
         let mut window = Window::new(self);
         if matches!(self.query.base, Base::Nothing) {
-            self.visit(&Value::Null, 0, run, &mut window)?;
+            self.visit(&SourceItem::new(0, Value::Null, 0), run, &mut window)?;
             return Ok(window);
         }
         if let Some(window) = ranked::window(self, source, metrics, run)? {
@@ -104,7 +107,7 @@ impl<'p> Wanted<'p> {
         for item in access.items(source, None) {
             let item = item?;
             metrics.read(item.bytes);
-            self.visit(&item.value, item.number, run, &mut window)?;
+            self.visit(&item, run, &mut window)?;
         }
         Ok(window)
     }
@@ -112,23 +115,22 @@ impl<'p> Wanted<'p> {
     /// Adds the rows of one item.
     pub(super) fn visit(
         &self,
-        value: &Value,
-        number: u64,
+        item: &SourceItem,
         run: &Run<'_>,
         window: &mut Window<'_>,
     ) -> Result<()> {
         run.next_item();
-        let frame = Frame::root(ITEM_LEVEL, value);
+        let value = item.read(&self.reads.picks)?;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         let mut row = 0;
         each_row(self.query, &frame, run, &mut |inner| {
             let keys = sort_keys(self.query, inner, run)?;
-            let place = Place { keys, number, row };
+            let place = Place { keys, number: item.number, row };
             row += 1;
             let admitted = self.start.admits(self.order, &place)
                 && self.resume.is_none_or(|resume| resume.admits(self.order, &place));
             if admitted && window.wants(&place) {
-                let row = project(self.query, inner, run)?.and_then(Datum::into_value);
-                if let Some(row) = row {
+                if let Some(row) = self.reads.row(self.query, inner, item, run)? {
                     window.push(place, row)?;
                 }
             }
@@ -176,7 +178,7 @@ impl Start {
 
 struct Entry {
     place: Place,
-    row: Value,
+    row: Row,
     bytes: usize,
 }
 
@@ -240,8 +242,8 @@ impl<'o> Window<'o> {
         wanted
     }
 
-    fn push(&mut self, place: Place, row: Value) -> Result<()> {
-        let bytes = estimated_bytes(&row) + 64;
+    fn push(&mut self, place: Place, row: Row) -> Result<()> {
+        let bytes = row.n_bytes() + 64;
         self.bytes += bytes;
         self.entries.push(Entry { place, row, bytes });
         let is_heavy = self.bytes > self.bytes_max.saturating_mul(2);
