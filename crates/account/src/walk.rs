@@ -102,7 +102,7 @@ mod tests {
         store.commit(batch).wait().unwrap();
         let settings = Settings {
             container: Rid::container(1, 1),
-            container_link: String::new(),
+            container_link: "".into(),
             definition,
             unique_keys: Vec::new(),
             default_ttl: None,

@@ -23,6 +23,7 @@ mod eval;
 mod format;
 mod functions;
 pub mod index;
+mod item;
 mod lex;
 mod mark;
 mod merged;
@@ -31,6 +32,7 @@ mod parse;
 mod plan;
 mod policy;
 mod resume;
+mod row;
 mod sort_key;
 mod source;
 mod statement;
@@ -46,8 +48,10 @@ pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, UDFS_MAX, parse};
 pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;
+pub use row::Row;
 pub use source::{
-    Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem,
+    Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem, StoredItem,
+    System,
 };
 pub use statement::{PrepareOptions, Statement};
 

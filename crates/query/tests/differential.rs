@@ -7,7 +7,7 @@ mod client;
 mod indexed;
 mod naive;
 
-use client::{MemorySource, run_all};
+use client::{MemorySource, run_all, stored};
 use indexed::IndexedSource;
 use model::{Env, Value};
 use naive::{Cond, Constants, Operand, Path, Query, Shape, V};
@@ -271,13 +271,8 @@ impl World {
     fn new(random: &mut Random) -> World {
         let n_items = 1 + random.below(40);
         let values: Vec<V> = (1..=n_items).map(|number| random.item(number)).collect();
-        let items: Vec<SourceItem> = (1..)
-            .zip(&values)
-            .map(|(number, value)| {
-                let text = value.json();
-                SourceItem { number, value: json(&text), bytes: text.len() }
-            })
-            .collect();
+        let items: Vec<SourceItem> =
+            (1..).zip(&values).map(|(number, value)| stored(number, &value.json())).collect();
         let policy = random.policy();
         let mut indexed = IndexedSource::new(&items, policy.clone());
         indexed.is_exact = !random.one_in(3);

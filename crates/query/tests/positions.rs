@@ -11,7 +11,7 @@ use client::MemorySource;
 use indexed::IndexedSource;
 use model::{Env, Rid, Value};
 use query::index::IndexPolicy;
-use query::{ItemSource, PageRequest, PrepareOptions, SourceItem, Statement};
+use query::{ItemSource, PageRequest, PrepareOptions, Row, SourceItem, Statement};
 
 /// Queries, each with a page size, on data of one seed.
 #[cfg(not(feature = "slow"))]
@@ -95,11 +95,11 @@ fn item(number: u64, v: i64, g: u64, random: &mut Random) -> SourceItem {
         r#"{{"id":"{number}","v":{v},"g":"{sign}{g}","long":"{long}","tags":["a","b"],"_rid":"{rid}"{mixed}}}"#
     );
     let value = model::json::parse(text.as_bytes()).unwrap();
-    SourceItem { number, value, bytes: text.len() }
+    SourceItem::new(number, value, text.len())
 }
 
 fn v(item: &SourceItem) -> i64 {
-    item.value.get("v").unwrap().as_i64().unwrap()
+    item.to_value().unwrap().get("v").unwrap().as_i64().unwrap()
 }
 
 /// Items that stay have even numbers, others come and go between them.
@@ -126,7 +126,8 @@ fn disturb(items: &mut Vec<SourceItem>, random: &mut Random) {
     items.sort_by_key(|item| item.number);
 }
 
-fn identity(class: &Class, row: &Value) -> Option<String> {
+fn identity(class: &Class, row: &Row) -> Option<String> {
+    let row = &row.clone().into_value();
     let value = if class.identity.is_empty() { row } else { row.get(class.identity)? };
     let text = value.to_text();
     let is_of_other = row.get("v").and_then(Value::as_i64).is_some_and(|v| v < 0);

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use model::{Charge, EpkRange, Failure, Status, Value};
 use partition::Source;
 use query::{Features, PageRequest, PrepareOptions, ResumeFilter, Statement};
@@ -223,7 +222,7 @@ impl ItemRequest<'_> {
             totals.add(&rows.metrics);
             page.add(
                 range.id(),
-                rows.rows.iter().map(to_bytes).collect(),
+                rows.rows.iter().map(query::Row::to_bytes).collect(),
                 query_facts::charge(&rows.metrics),
             );
             if let Some(next) = rows.continuation {
@@ -286,10 +285,4 @@ fn without_resume_filter(text: &str) -> [&str; 2] {
         Some((from, to)) if from < to => [&text[..from], &text[to..]],
         _ => [text, ""],
     }
-}
-
-pub(super) fn to_bytes(row: &Value) -> Bytes {
-    let mut bytes = Vec::new();
-    row.write_to(&mut bytes);
-    bytes.into()
 }

@@ -10,7 +10,7 @@ use query::{MergedSource, PageRequest, Statement};
 
 use super::ItemRequest;
 use super::feed::Page;
-use super::query::{PAGE_TIME, Target, account_error, to_bytes};
+use super::query::{PAGE_TIME, Target, account_error};
 use super::query_facts::{self, Totals};
 use crate::outcome::Failed;
 use crate::walk::{Cursor, Walk};
@@ -52,7 +52,7 @@ impl ItemRequest<'_> {
             statement.run(&source, &request).map_err(|error| self.fail(account_error(error)))?;
         totals.add(&rows.metrics);
         charge(&mut page, &rows);
-        page.rows = rows.rows.iter().map(to_bytes).collect();
+        page.rows = rows.rows.iter().map(query::Row::to_bytes).collect();
         totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
         walk.cursors = VecDeque::new();
         if let Some(next) = rows.continuation {

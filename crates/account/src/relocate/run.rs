@@ -164,12 +164,15 @@ impl<'a> Run<'a> {
 
     /// Copies one step; true at the end.
     async fn copy(self, relocation: &mut Relocation) -> Result<bool> {
-        let step = relocation.copy_step().await?;
+        let step = match off_the_runtime(|| relocation.read_step())? {
+            Some(step) => relocation.hand_over(step).await?,
+            None => relocation.copy_step().await?,
+        };
         self.relocations.update(self.id, |status| {
             status.n_copied += step.n_items as u64;
             status.bytes_copied += step.bytes as u64;
         });
-        self.rest(step.bytes).await?;
+        self.rest(step.moved).await?;
         Ok(step.is_done)
     }
 
@@ -186,7 +189,7 @@ impl<'a> Run<'a> {
             if !has_rest {
                 n_chases += 1;
             }
-            self.rest(step.bytes).await?;
+            self.rest(step.moved).await?;
         }
         Ok(())
     }
@@ -228,6 +231,14 @@ impl<'a> Run<'a> {
             .catalog
             .change(move |draft| wish.cut_over(draft, &entries, partitions, &conditions));
         change.await
+    }
+}
+
+/// Runs what takes milliseconds of processor time without keeping requests from this thread, if there are others.
+fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
+    match tokio::runtime::Handle::current().runtime_flavor() {
+        tokio::runtime::RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, Group, GroupSet, each_row, project};
-use crate::plan::{Need, access, group_from_index};
+use crate::plan::{Need, Reads, access, group_from_index};
 use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::ItemSource;
 use crate::value::{Datum, digest, push_key, value_key};
@@ -186,12 +186,14 @@ pub(super) fn each_base(
     match &query.base {
         Base::Nothing => visit(&Frame::EMPTY),
         Base::Item => {
+            let picks = Reads::all(query);
             let access = access(query, source, Need::All)?;
             for item in access.items(source, None) {
                 let item = item?;
                 metrics.read(item.bytes);
                 run.next_item();
-                visit(&Frame::root(ITEM_LEVEL, &item.value))?;
+                let value = item.read(&picks)?;
+                visit(&Frame::root(ITEM_LEVEL, &value))?;
             }
             Ok(())
         }

@@ -11,14 +11,13 @@ use crate::bind::tree::{ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, project};
+use crate::eval::{Flow, Frame, each_row};
 use crate::index::{IndexPath, TermSpan, successor};
 use crate::mark::Passing;
-use crate::plan::OrderAccess;
+use crate::plan::{OrderAccess, Reads};
 use crate::resume::ResumeFilter;
 use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::{Direction, ItemIndex, SourceItem};
-use crate::value::Datum;
 
 /// Limit: items with one inexact term, such as long texts with the same beginning, that are sorted at once.
 const TIES_MAX: usize = 1024 * 1024;
@@ -44,6 +43,7 @@ pub(super) fn page(
     }
     let mut rows = Rows {
         query,
+        reads: Reads::of(query),
         order: &order,
         resume,
         run: Run::until(context, request.deadline),
@@ -225,7 +225,8 @@ impl Ties {
         for number in numbers {
             if let Some(item) = index.fetch(number)? {
                 rows.builder.metrics.read(item.bytes);
-                places.push(Place { keys: rows.keys(&item.value)?, number, row: 0 });
+                let value = item.read(&rows.reads.picks)?;
+                places.push(Place { keys: rows.keys(&value)?, number, row: 0 });
             }
         }
         places.sort_by(|left, right| order.compare(left, right));
@@ -243,6 +244,7 @@ impl Ties {
 /// The rows of the page as items come in order.
 struct Rows<'p> {
     query: &'p Query,
+    reads: Reads,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
     run: Run<'p>,
@@ -296,7 +298,8 @@ impl Rows<'_> {
         }
         self.builder.metrics.read(item.bytes);
         self.run.next_item();
-        let keys = self.keys(&item.value)?;
+        let value = item.read(&self.reads.picks)?;
+        let keys = self.keys(&value)?;
         if wanted.is_some_and(|wanted| keys.first() != Some(wanted)) {
             return Ok(Flow::Continue);
         }
@@ -304,17 +307,13 @@ impl Rows<'_> {
         let mut flow = Flow::Continue;
         let mut last = None;
         let (query, order, resume) = (self.query, self.order, self.resume);
-        let Rows { run, start, n_others, passed, end, builder, passing, .. } = self;
+        let Rows { reads, run, start, n_others, passed, end, builder, passing, .. } = self;
         let keys_bytes_max = run.context.keys_bytes_max;
-        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        let frame = Frame::root(ITEM_LEVEL, &value);
         each_row(query, &frame, run, &mut |inner| {
             let is_admitted = start.admits(order, &place)
                 && resume.is_none_or(|resume| resume.admits(order, &place));
-            let row = if is_admitted {
-                project(query, inner, run)?.and_then(Datum::into_value)
-            } else {
-                None
-            };
+            let row = if is_admitted { reads.row(query, inner, item, run)? } else { None };
             if let Some(row) = row {
                 if start.is_again(order, &place, n_others) {
                     // It stands between rows that begin alike.

@@ -17,7 +17,7 @@ use crate::eval::{Flow, Frame, each_row, eval, project};
 use crate::functions::{Statistics, bm25, bm25_of_counts, n_occurrences, words};
 use crate::index::{length_of, length_span};
 use crate::mark::Among;
-use crate::plan::{texts_with, words_index};
+use crate::plan::{Reads, texts_with, words_index};
 use crate::source::{Direction, ItemSource};
 use crate::value::Datum;
 
@@ -158,12 +158,14 @@ fn best_texts(
     }
     let phrases: Vec<Vec<String>> =
         terms.iter().map(|term| words(term.as_str().unwrap_or_default())).collect();
+    let picks = Reads::all(query);
     let mut texts = Vec::with_capacity(numbers.len());
     for number in numbers {
         let Some(item) = index.fetch(number)? else { continue };
         metrics.read(item.bytes);
         run.next_item();
-        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        let value = item.read(&picks)?;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         let value = eval(text, &frame, run)?;
         let words = value.as_ref().and_then(Datum::as_text).map(words).unwrap_or_default();
         let counts: Vec<usize> =
@@ -196,7 +198,8 @@ fn best_texts(
         }
         let Some(item) = index.fetch(number)? else { continue };
         run.next_item();
-        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        let value = item.read(&picks)?;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         rows.extend(project(query, &frame, run)?.and_then(Datum::into_value));
     }
     // A projection can drop rows, and then later ones move up.

@@ -11,15 +11,16 @@ use model::Value;
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
 use super::{parallel, ranked};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
-use crate::context::{Context, Run, estimated_bytes};
+use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, eval, project};
+use crate::eval::{Flow, Frame, each_row, eval};
 use crate::mark::{Among, Passing};
-use crate::plan::{Need, access};
+use crate::plan::{Need, Reads, access};
 use crate::resume::ResumeFilter;
+use crate::row::Row;
 use crate::sort_key::{Place, SortKey, SortOrder};
-use crate::source::ItemSource;
+use crate::source::{ItemSource, SourceItem};
 use crate::value::{Datum, digest, value_key};
 
 /// Limit: bytes held for one page, rows skipped by OFFSET included.
@@ -50,6 +51,7 @@ pub(super) fn page(
     let n_wanted = to_u64(request.items_max.max(1)).min(end - start.passed.max(query.offset));
     let wanted = Wanted {
         query,
+        reads: Reads::of(query),
         order: &order,
         resume,
         start: &start,
@@ -82,6 +84,7 @@ pub(super) fn page(
 /// What the window of a page is to hold.
 pub(super) struct Wanted<'p> {
     pub(super) query: &'p Query,
+    reads: Reads,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
     start: &'p Start,
@@ -99,7 +102,7 @@ impl<'p> Wanted<'p> {
     ) -> Result<Window<'p>> {
         let mut window = Window::new(self);
         if matches!(self.query.base, Base::Nothing) {
-            self.visit(&Value::Null, 0, run, &mut window)?;
+            self.visit(&SourceItem::new(0, Value::Null, 0), run, &mut window)?;
             return Ok(window);
         }
         if let Some(window) = ranked::window(self, source, metrics, run)? {
@@ -109,7 +112,7 @@ impl<'p> Wanted<'p> {
         for item in access.items(source, None) {
             let item = item?;
             metrics.read(item.bytes);
-            self.visit(&item.value, item.number, run, &mut window)?;
+            self.visit(&item, run, &mut window)?;
         }
         Ok(window)
     }
@@ -117,26 +120,25 @@ impl<'p> Wanted<'p> {
     /// Adds the rows of one item.
     pub(super) fn visit(
         &self,
-        value: &Value,
-        number: u64,
+        item: &SourceItem,
         run: &Run<'_>,
         window: &mut Window<'_>,
     ) -> Result<()> {
         run.next_item();
-        let frame = Frame::root(ITEM_LEVEL, value);
+        let value = item.read(&self.reads.picks)?;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         let mut row = 0;
         each_row(self.query, &frame, run, &mut |inner| {
             if self.query.distinct {
-                return self.visit_value(inner, run, window);
+                return self.visit_value(inner, item, run, window);
             }
             let keys = sort_keys(self.query, inner, run)?;
-            let place = Place { keys, number, row };
+            let place = Place { keys, number: item.number, row };
             row += 1;
             let admitted = self.start.admits(self.order, &place)
                 && self.resume.is_none_or(|resume| resume.admits(self.order, &place));
             if admitted && window.wants(&place) {
-                let row = project(self.query, inner, run)?.and_then(Datum::into_value);
-                if let Some(row) = row {
+                if let Some(row) = self.reads.row(self.query, inner, item, run)? {
                     window.push(place, row)?;
                 }
             }
@@ -149,17 +151,19 @@ impl<'p> Wanted<'p> {
     fn visit_value(
         &self,
         frame: &Frame<'_>,
+        item: &SourceItem,
         run: &Run<'_>,
         window: &mut Window<'_>,
     ) -> Result<Flow> {
-        if let Some(row) = project(self.query, frame, run)?.and_then(Datum::into_value) {
+        if let Some(row) = self.reads.row(self.query, frame, item, run)? {
+            let row = row.into_value();
             let key = value_key(Some(&row));
             let keys = vec![SortKey::new(Some(&row))];
             let place = Place { keys, number: digest(&key), row: 0 };
             let is_new = self.start.admits(self.order, &place) && !window.seen.contains(&key);
             if is_new && window.wants(&place) {
                 window.seen.insert(key);
-                window.push(place, row)?;
+                window.push(place, row.into())?;
             }
         }
         Ok(Flow::Continue)
@@ -246,7 +250,7 @@ pub(super) fn fill(
     query: &Query,
     order: &SortOrder,
     start: &Start,
-    rows: impl Iterator<Item = (Place, Value)>,
+    rows: impl Iterator<Item = (Place, impl Into<Row>)>,
     is_cut: bool,
 ) -> Page {
     let end = query.take.map_or(u64::MAX, |take| query.offset.saturating_add(take));
@@ -273,7 +277,7 @@ pub(super) fn fill(
 
 struct Entry {
     place: Place,
-    row: Value,
+    row: Row,
     bytes: usize,
 }
 
@@ -320,7 +324,7 @@ impl<'o> Window<'o> {
         self.dropped |= other.dropped;
         let is_distinct = !other.seen.is_empty();
         for Entry { place, row, .. } in other.entries {
-            if !is_distinct || self.seen.insert(value_key(Some(&row))) {
+            if !is_distinct || self.seen.insert(row.key()) {
                 self.push(place, row)?;
             }
         }
@@ -343,8 +347,8 @@ impl<'o> Window<'o> {
         wanted
     }
 
-    fn push(&mut self, place: Place, row: Value) -> Result<()> {
-        let bytes = estimated_bytes(&row) + 64;
+    fn push(&mut self, place: Place, row: Row) -> Result<()> {
+        let bytes = row.n_bytes() + 64;
         self.bytes += bytes;
         self.entries.push(Entry { place, row, bytes });
         let is_heavy = self.bytes > self.bytes_max.saturating_mul(2);
@@ -374,7 +378,7 @@ impl<'o> Window<'o> {
         if self.entries.len() > n_kept {
             for Entry { row, .. } in self.entries.drain(n_kept..) {
                 if !self.seen.is_empty() {
-                    self.seen.remove(&value_key(Some(&row)));
+                    self.seen.remove(&row.key());
                 }
             }
             self.dropped = true;

@@ -1,18 +1,15 @@
 //! Queries that return rows as items come: one pass, resumed by item number.
 //!
-//! Hot path: one item at a time, moved into the page when it is returned whole.
-
-use model::Value;
+//! Hot path: one item at a time. An item that is returned whole is never more than text.
 
 use super::page::{Page, PageBuilder, PageRequest};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, project};
-use crate::plan::{Need, access};
-use crate::source::ItemSource;
-use crate::value::Datum;
+use crate::eval::{Flow, Frame, each_row};
+use crate::plan::{Need, Reads, access};
+use crate::source::{ItemSource, SourceItem};
 
 pub(super) fn page(
     query: &Query,
@@ -26,7 +23,13 @@ pub(super) fn page(
         Some(Position::Item { number, rows, passed }) => (Some((*number, *rows)), *passed),
         Some(Position::Sorted { .. } | Position::Near { .. }) => return Err(Error::Continuation),
     };
-    let mut stream = Stream { query, start, passed, builder: PageBuilder::new(context, request) };
+    let mut stream = Stream {
+        query,
+        reads: Reads::of(query),
+        start,
+        passed,
+        builder: PageBuilder::new(context, request),
+    };
     let run = Run::until(context, request.deadline);
     let next = match query.base {
         Base::Nothing => stream.without_items(&run)?,
@@ -37,6 +40,7 @@ pub(super) fn page(
 
 struct Stream<'q> {
     query: &'q Query,
+    reads: Reads,
     /// The item where the page before ended, and the rows of it that were done.
     start: Option<(u64, Option<u64>)>,
     passed: u64,
@@ -51,7 +55,8 @@ impl Stream<'_> {
 
     fn without_items(&mut self, run: &Run<'_>) -> Result<Option<Position>> {
         if self.start.is_none() && !self.is_done() {
-            self.item_rows(&Frame::EMPTY, 0, run)?;
+            let nothing = SourceItem::new(0, model::Value::Null, 0);
+            self.item_rows(&Frame::EMPTY, &nothing, run)?;
         }
         Ok(None)
     }
@@ -76,11 +81,8 @@ impl Stream<'_> {
             }
             self.builder.metrics.read(item.bytes);
             run.next_item();
-            let ended_at = if self.query.returns_item() {
-                self.whole_item(item.value, run)?
-            } else {
-                self.item_rows(&Frame::root(ITEM_LEVEL, &item.value), item.number, run)?
-            };
+            let value = item.read(&self.reads.picks)?;
+            let ended_at = self.item_rows(&Frame::root(ITEM_LEVEL, &value), &item, run)?;
             if self.is_done() {
                 return Ok(None);
             }
@@ -107,43 +109,27 @@ impl Stream<'_> {
         })
     }
 
-    /// Moves an item into the page if it passes the filter. Returns `Some(0)` when it does not fit.
-    fn whole_item(&mut self, item: Value, run: &Run<'_>) -> Result<Option<u64>> {
-        let passes = {
-            let frame = Frame::root(ITEM_LEVEL, &item);
-            let mut passes = false;
-            each_row(self.query, &frame, run, &mut |_| {
-                passes = true;
-                Ok(Flow::Stop)
-            })?;
-            passes
-        };
-        if !passes {
-            return Ok(None);
-        }
-        if self.passed >= self.query.offset && !self.builder.push(item) {
-            return Ok(Some(0));
-        }
-        self.passed += 1;
-        Ok(None)
-    }
-
     /// Adds the rows of one item. Returns the number of rows done when the page ended within the item.
-    fn item_rows(&mut self, frame: &Frame<'_>, number: u64, run: &Run<'_>) -> Result<Option<u64>> {
+    fn item_rows(
+        &mut self,
+        frame: &Frame<'_>,
+        item: &SourceItem,
+        run: &Run<'_>,
+    ) -> Result<Option<u64>> {
         let mut row = 0;
         let mut ended_at = None;
         let query = self.query;
         each_row(query, frame, run, &mut |inner| {
             let index = row;
             row += 1;
-            let is_replay = self.is_replay(number, index);
+            let is_replay = self.is_replay(item.number, index);
             if is_replay {
                 return Ok(Flow::Continue);
             }
-            let Some(value) = project(query, inner, run)?.and_then(Datum::into_value) else {
+            let Some(row) = self.reads.row(query, inner, item, run)? else {
                 return Ok(Flow::Continue);
             };
-            if self.passed >= query.offset && !self.builder.push(value) {
+            if self.passed >= query.offset && !self.builder.push(row) {
                 ended_at = Some(index);
                 return Ok(Flow::Stop);
             }

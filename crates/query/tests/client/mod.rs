@@ -3,12 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use model::{Object, Value, order};
-use query::{Page, PageRequest, PrepareOptions, Result, SourceItem, Statement};
+use query::{Page, PageRequest, PrepareOptions, Result, Row, SourceItem, Statement, StoredItem};
 
 /// Items in memory, by ascending number.
 #[derive(Debug, Clone, Default)]
 pub struct MemorySource {
     pub items: Vec<SourceItem>,
+}
+
+/// An item that is stored as text, as partitions have them.
+pub fn stored(number: u64, text: &str) -> SourceItem {
+    SourceItem::stored(number, StoredItem { text: text.to_owned().into(), system: None })
 }
 
 impl query::ItemSource for MemorySource {
@@ -38,7 +43,7 @@ pub fn run_all(
         };
         let Page { rows: page, continuation: next, .. } = statement.run(source, &request)?;
         assert!(page.len() <= items_max, "a page holds no more than it may");
-        rows.extend(page);
+        rows.extend(page.into_iter().map(Row::into_value));
         match next {
             Some(next) => continuation = Some(next),
             None => return Ok(rows),
