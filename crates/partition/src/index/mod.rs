@@ -19,6 +19,6 @@ mod rules;
 mod terms;
 mod times;
 
-pub(crate) use access::{IndexView, StateCache};
+pub(crate) use access::{IndexView, LookCache};
 pub(crate) use book::{Book, BookView};
 pub(crate) use terms::TermChange;
