@@ -47,7 +47,7 @@ impl Partition {
 
     fn open_source(&self, reader: Reader, scope: ScopeFilter, is_whole: bool) -> Source {
         // A scan meets the same trouble with the store and reports it.
-        let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_states);
+        let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_looks);
         Source { index: index.ok().flatten(), reader, scope }
     }
 }
