@@ -4,7 +4,7 @@
 //! effective partition key is escaped (`00` becomes `00 FF`) and ends with `00 00`: it is of variable length and
 //! must not run into what follows. The encoded partition key delimits itself. `docs/storage-format.md` has the table.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use model::{Epk, Lsn, PartitionKey, PartitionKeyDefinition};
 use store::KeyRange;
 
@@ -208,12 +208,10 @@ impl Keys {
         self.start(Family::IndexState, 0)
     }
 
-    /// The key that an entry of another partition has in this one.
-    pub(crate) fn moved(self, key: &[u8]) -> Vec<u8> {
-        let mut moved = Vec::with_capacity(key.len());
-        moved.extend_from_slice(&self.incarnation.to_be_bytes());
-        moved.extend_from_slice(key.get(INCARNATION_BYTES..).unwrap_or_default());
-        moved
+    /// Adds to `bytes` the key that an entry of another partition has in this one.
+    pub(crate) fn push_moved(self, key: &[u8], bytes: &mut BytesMut) {
+        bytes.extend_from_slice(&self.incarnation.to_be_bytes());
+        bytes.extend_from_slice(key.get(INCARNATION_BYTES..).unwrap_or_default());
     }
 
     fn start(self, family: Family, room: usize) -> Vec<u8> {
@@ -466,7 +464,9 @@ mod tests {
         assert!(!keys.terms(301, b"\x08", b"\x09").contains(&entry));
         assert_eq!(path_of(&keys.path("/a/[]")).unwrap(), "/a/[]");
         let other = Keys::new(u64::MAX);
-        assert_eq!(other.moved(&keys.member(&place, 4)), other.member(&place, 4));
+        let mut moved = BytesMut::new();
+        other.push_moved(&keys.member(&place, 4), &mut moved);
+        assert_eq!(moved, other.member(&place, 4));
         let above = Epk::from_bytes([at.epk.as_bytes(), &[0]].concat());
         assert!(rest(&keys.member(&place, 4)) < place_bound(&above).as_slice());
         assert!(rest(&keys.key(&place, "")) >= place_bound(&at.epk).as_slice());

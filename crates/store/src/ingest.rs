@@ -55,15 +55,17 @@ impl Order {
         if !batch.conditions().is_empty() {
             return Err(Error::Corrupt("a load has no conditions".into()));
         }
+        let mut last = self.last.as_ref();
         for write in batch.writes() {
             if write.value.is_none() {
                 return Err(Error::Corrupt("a load deletes nothing".into()));
             }
-            if self.last.as_ref().is_some_and(|last| *last >= write.key) {
+            if last.is_some_and(|last| *last >= write.key) {
                 return Err(Error::Corrupt("the keys of a load must ascend".into()));
             }
-            self.last = Some(write.key.clone());
+            last = Some(&write.key);
         }
+        self.last = last.cloned();
         Ok(())
     }
 }

@@ -17,6 +17,7 @@
 //! (see `docs/decisions/0001-async-boundary.md`), exact range deletes and replication.
 #![warn(missing_docs)]
 
+mod background;
 mod batch;
 mod commit;
 mod contract;
@@ -28,6 +29,7 @@ mod latency;
 mod memory;
 mod statistics;
 
+pub use background::stand_back;
 pub use batch::{BATCH_BYTES_MAX, Batch, Condition, KEY_BYTES_MAX, Write};
 pub use commit::{Acknowledge, Commit};
 pub use contract::{KeyValue, Scan, Snapshot, Store};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use partition::Partition;
 use partition::relocate::{Relocation, Target};
 use store::Batch;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::layout::Wish;
 use super::plan::Plan;
@@ -164,7 +165,7 @@ impl<'a> Run<'a> {
 
     /// Copies one step; true at the end.
     async fn copy(self, relocation: &mut Relocation) -> Result<bool> {
-        let step = match off_the_runtime(|| relocation.read_step())? {
+        let step = match behind_requests(|| Ok(relocation.read_step()?))? {
             Some(step) => relocation.hand_over(step).await?,
             None => relocation.copy_step().await?,
         };
@@ -234,12 +235,22 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Runs what takes milliseconds of processor time without keeping requests from this thread, if there are others.
-fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
-    match tokio::runtime::Handle::current().runtime_flavor() {
-        tokio::runtime::RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
-        _ => work(),
+/// Runs what takes milliseconds of processor time where it does not hold up requests: on a thread of its own that stands
+/// back, unless this runtime is one for tests, with one thread and a fixed order of events.
+fn behind_requests<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+        return work();
     }
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                store::stand_back();
+                work()
+            });
+            // A panic is a bug, which goes on here as it would have without the thread.
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
 }
 
 /// Says whether a failed cut-over surely did not happen.

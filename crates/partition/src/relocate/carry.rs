@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use query::index::IndexPolicy;
 use store::{Batch, Commit, Ingest, Store};
 
@@ -71,8 +71,23 @@ struct Lane {
     end: Option<Vec<u8>>,
     ingest: Box<dyn Ingest>,
     batch: Batch,
+    /// Room for the next keys: one allocation for many of them.
+    room: BytesMut,
     in_flight: Option<Commit>,
     counts: Counts,
+}
+
+/// Bytes of keys that are allocated at once.
+const ROOM_BYTES: usize = 64 << 10;
+
+impl Lane {
+    fn put(&mut self, key: &[u8], value: Bytes) {
+        if self.room.capacity() < key.len() {
+            self.room = BytesMut::with_capacity(ROOM_BYTES.max(key.len()));
+        }
+        self.keys.push_moved(key, &mut self.room);
+        self.batch.put(self.room.split().freeze(), value);
+    }
 }
 
 impl Carry {
@@ -110,6 +125,7 @@ impl Carry {
                 end,
                 ingest: Arc::clone(store).ingest()?,
                 batch: Batch::new(),
+                room: BytesMut::new(),
                 in_flight: None,
                 counts: Counts::default(),
             })
@@ -207,7 +223,7 @@ impl Lanes {
             Family::Path => return self.put_path(key, &value),
             Family::IndexState => {
                 for lane in &mut self.lanes {
-                    lane.batch.put(lane.keys.moved(key), value.clone());
+                    lane.put(key, value.clone());
                 }
                 return Ok(());
             }
@@ -218,7 +234,7 @@ impl Lanes {
         let Some(lane) = self.lanes.get_mut(index) else {
             return Err(Error::Corrupt("an entry belongs to no partition"));
         };
-        lane.batch.put(lane.keys.moved(key), value);
+        lane.put(key, value);
         Ok(())
     }
 
@@ -230,7 +246,7 @@ impl Lanes {
             if let Some(absent) = &mut own.absent {
                 absent.retain(|number| self.members.lane_of(*number) == index);
             }
-            lane.batch.put(lane.keys.moved(key), own.encode());
+            lane.put(key, own.encode());
         }
         Ok(())
     }

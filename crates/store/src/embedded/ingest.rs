@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use super::committer::{Shared, poisoned};
 use super::engine::{Engine, Feed};
 use crate::ingest::Order;
-use crate::{Acknowledge, Batch, Commit, Error, Ingest, KeyRange, Result, Write};
+use crate::{Acknowledge, Batch, Commit, Error, Ingest, KeyRange, Result, Write, stand_back};
 
 /// A load that stays below this is one ordinary commit: a table of its own would cost more.
 // Limit: held in memory until it is known to be more.
@@ -137,7 +137,10 @@ fn start(
 ) -> Result<(SyncSender<Message>, JoinHandle<()>)> {
     let (sender, receiver) = mpsc::sync_channel(AHEAD_MAX);
     let (shared, engine) = (Arc::clone(shared), Arc::clone(engine));
-    let thread = spawn("orrery-ingest", move || run(&shared, engine, &receiver))?;
+    let thread = spawn("orrery-ingest", move || {
+        stand_back();
+        run(&shared, engine, &receiver);
+    })?;
     Ok((sender, thread))
 }
 

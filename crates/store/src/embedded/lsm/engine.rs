@@ -31,6 +31,10 @@ const LOG_BYTES_MAX: u64 = 128 << 20;
 // Limit: up to five such tables are in memory under load.
 const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 
+/// Bytes in memory that may go to a table while commits wait for a load to be added.
+// Limit: some 20 ms of work.
+const ADDING_BYTES_MAX: u64 = 4 << 20;
+
 /// Full memory tables, and runs of the top level, at which writes wait for the workers.
 // Limit: below the engine's own limits (4 and 30), where it would wait without looking whether the
 // workers are still alive.
@@ -143,7 +147,9 @@ impl Engine for LsmEngine {
         let fed = tables::feed(&folder, |key, value| ingestion.write(key, value), next)?;
         let Some(fed) = fed else { return Ok(()) };
         // Commits wait while the engine moves to tables what is in memory, so most of it goes before.
-        self.flush()?;
+        if self.keyspace.tree.active_memtable().size() > ADDING_BYTES_MAX {
+            self.flush()?;
+        }
         {
             let _writing = self.writing.lock();
             self.check_settled()?;
@@ -158,11 +164,12 @@ impl Engine for LsmEngine {
 
     fn discard(&self, range: &KeyRange) -> Result<()> {
         self.check_settled()?;
-        // What the log says of these keys must not count as lost, and be read again at the next start, when
-        // the tables that have it are gone: some table is to be younger than all of it.
-        self.flush()?;
         let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
-        dropped.map_err(|error| to_error("cannot drop tables", &error.into()))
+        dropped.map_err(|error| to_error("cannot drop tables", &error.into()))?;
+        // What the log says of these keys must not count as unwritten, and come back at the next start, because the tables
+        // that had it are gone: some table is to be younger than all of it. This comes second, for it makes the engine
+        // compact, and dropping would wait for that.
+        self.flush()
     }
 
     fn settle(&self) -> Result<()> {
