@@ -101,9 +101,8 @@ pub(crate) async fn reclaim(inner: &Inner) -> Result<()> {
             continue;
         }
         let incarnation = garbage.incarnation;
-        while Partition::destroy_step(&inner.catalog.store, incarnation, STEP_ENTRIES).await? {
-            tokio::task::yield_now().await;
-        }
+        let rest = async || tokio::task::yield_now().await;
+        Partition::destroy(&inner.catalog.store, incarnation, STEP_ENTRIES, rest).await?;
         inner.catalog.reclaimed(incarnation).await?;
     }
     Ok(())

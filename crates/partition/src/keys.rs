@@ -4,7 +4,7 @@
 //! effective partition key is escaped (`00` becomes `00 FF`) and ends with `00 00`: it is of variable length and
 //! must not run into what follows. The encoded partition key delimits itself. `docs/storage-format.md` has the table.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use model::{Epk, Lsn, PartitionKey, PartitionKeyDefinition};
 use store::KeyRange;
 
@@ -29,6 +29,7 @@ pub(crate) enum Family {
     IndexState = 0x0D,
 }
 
+const INCARNATION_BYTES: usize = 8;
 const PREFIX_BYTES: usize = 9;
 const UNIQUE_DIGEST_BYTES: usize = 32;
 
@@ -158,7 +159,7 @@ impl Keys {
     pub(crate) fn logicals_in(self, epks: &model::EpkRange) -> KeyRange {
         let bound = |epk: &Epk| {
             let mut key = self.start(Family::Logical, epk.as_bytes().len() + 2);
-            push_escaped(epk, &mut key);
+            key.extend(place_bound(epk));
             key
         };
         KeyRange::new(bound(epks.min()), bound(epks.max()))
@@ -205,6 +206,12 @@ impl Keys {
 
     pub(crate) fn index_state(self) -> Vec<u8> {
         self.start(Family::IndexState, 0)
+    }
+
+    /// Adds to `bytes` the key that an entry of another partition has in this one.
+    pub(crate) fn push_moved(self, key: &[u8], bytes: &mut BytesMut) {
+        bytes.extend_from_slice(&self.incarnation.to_be_bytes());
+        bytes.extend_from_slice(key.get(INCARNATION_BYTES..).unwrap_or_default());
     }
 
     fn start(self, family: Family, room: usize) -> Vec<u8> {
@@ -282,6 +289,13 @@ fn push_escaped(epk: &Epk, bytes: &mut Vec<u8>) {
     }
 }
 
+/// The lowest bytes of places with this epk.
+pub(crate) fn place_bound(epk: &Epk) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(epk.as_bytes().len() + 2);
+    push_escaped(epk, &mut bytes);
+    bytes
+}
+
 /// Reads the epk at the start of a place and says where it ends.
 pub(crate) fn split_epk(place: &[u8]) -> Result<(Epk, usize)> {
     const TORN: Error = Error::Corrupt("a stored place has no end of its epk");
@@ -304,7 +318,7 @@ pub(crate) fn split_epk(place: &[u8]) -> Result<(Epk, usize)> {
 }
 
 /// Splits the part of a family's key after the incarnation and the family byte.
-fn rest(key: &[u8]) -> &[u8] {
+pub(crate) fn rest(key: &[u8]) -> &[u8] {
     key.get(PREFIX_BYTES..).unwrap_or_default()
 }
 
@@ -449,6 +463,13 @@ mod tests {
         assert!(keys.terms(300, b"\x08", b"\x09").contains(&entry));
         assert!(!keys.terms(301, b"\x08", b"\x09").contains(&entry));
         assert_eq!(path_of(&keys.path("/a/[]")).unwrap(), "/a/[]");
+        let other = Keys::new(u64::MAX);
+        let mut moved = BytesMut::new();
+        other.push_moved(&keys.member(&place, 4), &mut moved);
+        assert_eq!(moved, other.member(&place, 4));
+        let above = Epk::from_bytes([at.epk.as_bytes(), &[0]].concat());
+        assert!(rest(&keys.member(&place, 4)) < place_bound(&above).as_slice());
+        assert!(rest(&keys.key(&place, "")) >= place_bound(&at.epk).as_slice());
     }
 
     #[test]

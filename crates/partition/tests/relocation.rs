@@ -202,6 +202,86 @@ async fn a_split_and_a_merge_lose_nothing_and_change_nothing() {
     }
 }
 
+/// Enough for tables of their own in the embedded store, with writes and a restart in between.
+#[tokio::test]
+async fn entries_go_over_as_tables_and_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = store::EmbeddedOptions {
+        durability: store::Durability::Relaxed { interval: std::time::Duration::from_millis(50) },
+        cache_bytes: store::CACHE_BYTES_DEFAULT,
+        env: Env::system(),
+    };
+    let store = store::open_embedded(dir.path(), &options).unwrap();
+    let env = Env::fixed(5, START_MS);
+    let world = part(&store, &env, 1, EpkRange::full(), 10);
+    let pad = "x".repeat(900);
+    for n in 0..1_500 {
+        let body = format!(r#"{{"id":"n{n}","pk":{},"u":"{n}","pad":"{pad}"}}"#, n % 50);
+        world.create(&body).await.unwrap();
+    }
+    let spans = halves();
+    let targets = vec![
+        target(&store, 2, spans[0].clone(), false),
+        target(&store, 3, spans[1].clone(), false),
+    ];
+    let sources = [world.partition.clone()];
+    let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
+    assert!(relocation.read_step().unwrap().is_some(), "the index is as the container wants it");
+    relocation.pace = Pace::default();
+    while !relocation.copy_step().await.unwrap().is_done {
+        for _ in 0..20 {
+            write(&[&world], &env).await;
+        }
+    }
+    relocation.fence().await.unwrap();
+    relocation.finish().await.unwrap();
+    let scopes = spans.clone().map(Scope::Epks);
+    let before = scopes.each_ref().map(|scope| seen(&[&world], scope));
+    relocation.retire();
+    drop((sources, world));
+    store.close().unwrap();
+    drop(store);
+
+    let store = store::open_embedded(dir.path(), &options).unwrap();
+    for (index, incarnation) in [2, 3].into_iter().enumerate() {
+        let child = open(&store, &env, incarnation, spans[index].clone());
+        child.check();
+        assert_eq!(seen(&[&child], &scopes[index]), before[index]);
+    }
+    Partition::destroy(&store, 1, 100, async || ()).await.unwrap();
+    let gone = store.snapshot();
+    let keys = store::KeyRange::prefix(&1_u64.to_be_bytes());
+    assert_eq!(gone.scan(keys, store::Direction::Forward).count(), 0, "the parent is reclaimed");
+    for (index, incarnation) in [2, 3].into_iter().enumerate() {
+        open(&store, &env, incarnation, spans[index].clone()).check();
+    }
+}
+
+/// A copy builds the index that the container asks for, whatever the source has.
+#[tokio::test]
+async fn an_index_under_another_policy_does_not_go_over() {
+    let env = Env::fixed(3, START_MS);
+    let store = store::open_memory();
+    let world = part(&store, &env, 1, EpkRange::full(), 10);
+    for _ in 0..60 {
+        write(&[&world], &env).await;
+    }
+    let policy = query::index::IndexPolicy::none();
+    let settings = Arc::new(Settings { index_policy: policy, ..rich() });
+    world.partition.set_settings(Arc::clone(&settings));
+    let sources = [world.partition.clone()];
+    let targets = vec![target(&store, 2, EpkRange::full(), true)];
+    let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
+    assert_eq!(relocation.read_step().unwrap(), None);
+    run(&mut relocation, &[&world], &env).await;
+    let moved = relocation.open(0, RangeId(1), settings).unwrap();
+    relocation.retire();
+    let moved = World { partition: moved, store, env };
+    moved.check();
+    assert_eq!(seen(&[&moved], &Scope::All), seen(&[&world], &Scope::All));
+    assert_eq!(moved.partition.check_consistency().unwrap().n_terms, 0);
+}
+
 #[tokio::test]
 async fn an_abandoned_relocation_leaves_the_source_as_it_was() {
     let env = Env::fixed(3, START_MS);

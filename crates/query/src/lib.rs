@@ -25,6 +25,7 @@ mod functions;
 pub mod index;
 mod item;
 mod lex;
+mod mark;
 mod merged;
 mod operators;
 mod parse;

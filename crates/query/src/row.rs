@@ -4,6 +4,7 @@ use bytes::Bytes;
 use model::Value;
 
 use crate::context::estimated_bytes;
+use crate::value::value_key;
 
 /// One row: a computed value, or the text of an item that is returned as it is.
 #[derive(Clone, Debug)]
@@ -39,6 +40,14 @@ impl Row {
             Row::Value(value) => value,
             // Invariant: the text of an item was checked when it was written.
             Row::Text(text) => model::json::parse(&text).unwrap_or_default(),
+        }
+    }
+
+    /// What rows with equal values have in common.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        match self {
+            Row::Value(value) => value_key(Some(value)),
+            Row::Text(_) => value_key(Some(&self.clone().into_value())),
         }
     }
 

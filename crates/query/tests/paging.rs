@@ -149,7 +149,7 @@ fn a_page_ends_in_time_and_still_gets_ahead() {
     let whole = source(20);
     for text in [
         "SELECT VALUE c.id FROM c WHERE c.n = 99",
-        "SELECT DISTINCT VALUE c.g FROM c WHERE c.n < 99",
+        "SELECT VALUE t FROM c JOIN t IN c.tags WHERE c.n < 99 AND t = 'a'",
     ] {
         let statement = Statement::prepare(text, &[], &PrepareOptions::new(env.clone())).unwrap();
         let slow = SlowSource(&whole, &env, Cell::new(0));
@@ -173,7 +173,7 @@ fn a_page_ends_in_time_and_still_gets_ahead() {
             }
         }
         assert!(n_pages > 4, "{n_pages}");
-        assert_eq!(n_rows, if text.contains("DISTINCT") { 3 } else { 0 });
+        assert_eq!(n_rows, if text.contains("JOIN") { 20 } else { 0 });
     }
 }
 

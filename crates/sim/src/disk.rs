@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use store::{
-    Acknowledge, Batch, Commit, Direction, Error, KeyRange, Snapshot, Store, StoreStatistics,
+    Acknowledge, Batch, Commit, Direction, Error, Ingest, KeyRange, Snapshot, Store,
+    StoreStatistics, ingest_by_commits,
 };
 use tokio::sync::Notify;
 
@@ -146,6 +147,14 @@ impl Store for Disk {
         drop(state);
         self.work.notify_one();
         commit
+    }
+
+    fn ingest(self: Arc<Self>) -> store::Result<Box<dyn Ingest>> {
+        Ok(ingest_by_commits(self))
+    }
+
+    fn discard(&self, _range: KeyRange) -> Commit {
+        Commit::ready(Ok(()))
     }
 
     fn close(&self) -> store::Result<()> {

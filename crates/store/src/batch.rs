@@ -121,6 +121,15 @@ impl Batch {
         Ok(())
     }
 
+    /// Adds the writes and conditions of another batch after its own.
+    pub(crate) fn append(&mut self, mut other: Batch) {
+        self.writes.append(&mut other.writes);
+        self.conditions.append(&mut other.conditions);
+        self.bytes += other.bytes;
+        self.longest_key = self.longest_key.max(other.longest_key);
+        self.has_empty_key |= other.has_empty_key;
+    }
+
     /// Takes the writes out of the batch.
     pub(crate) fn into_writes(self) -> Vec<Write> {
         self.writes

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Batch, Commit, Direction, KeyRange, Result, StoreStatistics};
+use crate::{Batch, Commit, Direction, Ingest, KeyRange, Result, StoreStatistics};
 
 /// One key with its value.
 pub type KeyValue = (Bytes, Bytes);
@@ -40,6 +40,21 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// A store with too much work waiting answers [`Error::Unavailable`](crate::Error) at once,
     /// with nothing written. Dropping the [`Commit`] does not take the batch back.
     fn commit(&self, batch: Batch) -> Commit;
+
+    /// Starts to load many sorted entries, without a log and without holding up commits.
+    ///
+    /// The keys must be the caller's alone: nobody else reads, writes or expects any of them before
+    /// [`Ingest::finish`] has answered, and none was ever written. Until then, after a crash, or
+    /// when the load is dropped unfinished, any part of the entries may be there or not: whoever
+    /// starts a load knows afterwards how to find and delete its keys.
+    fn ingest(self: Arc<Self>) -> Result<Box<dyn Ingest>>;
+
+    /// Frees the space of keys that nobody will read, write or expect any more, as far as that is
+    /// cheaper than deleting them one by one.
+    ///
+    /// Other keys are not touched. Each key of the range is afterwards absent or has a value that
+    /// it had before, even if it was deleted since: delete what is still there to be done with it.
+    fn discard(&self, range: KeyRange) -> Commit;
 
     /// Stops in an orderly way: finishes what waits, syncs, and prepares a fast next start.
     ///

@@ -10,22 +10,26 @@
 //! - Nothing is visible before it is as durable as the store promises.
 //! - A batch whose conditions do not hold at its turn changes nothing and answers
 //!   [`Error::Conflict`].
+//! - What is loaded ([`Store::ingest`]) is exempt from this until its load has finished.
 //! - After a failed write or sync a store is poisoned: it serves reads and refuses every commit.
 //!
 //! Deliberately absent: any meaning of keys and values (`partition` builds them), HTTP, async reads
-//! (see `docs/decisions/0001-async-boundary.md`), range deletes and replication.
+//! (see `docs/decisions/0001-async-boundary.md`), exact range deletes and replication.
 #![warn(missing_docs)]
 
+mod background;
 mod batch;
 mod commit;
 mod contract;
 mod embedded;
 mod error;
+mod ingest;
 mod key_range;
 mod latency;
 mod memory;
 mod statistics;
 
+pub use background::stand_back;
 pub use batch::{BATCH_BYTES_MAX, Batch, Condition, KEY_BYTES_MAX, Write};
 pub use commit::{Acknowledge, Commit};
 pub use contract::{KeyValue, Scan, Snapshot, Store};
@@ -33,6 +37,7 @@ pub use embedded::{
     CACHE_BYTES_DEFAULT, Durability, EmbeddedOptions, engine, open_embedded, open_on,
 };
 pub use error::{Error, Result};
+pub use ingest::{Ingest, ingest_by_commits};
 pub use key_range::{Direction, KeyRange};
 pub use latency::Latencies;
 pub use memory::open_memory;

@@ -13,8 +13,8 @@ use parking_lot::RwLock;
 
 use crate::statistics::{GroupCounts, Recorder};
 use crate::{
-    Batch, Commit, Condition, Direction, Error, KeyRange, Result, Scan, Snapshot, Store,
-    StoreStatistics,
+    Batch, Commit, Condition, Direction, Error, Ingest, KeyRange, Result, Scan, Snapshot, Store,
+    StoreStatistics, ingest_by_commits,
 };
 
 /// Opens an empty store in memory. Its content goes with the last reference to it.
@@ -76,6 +76,15 @@ impl Store for MemoryStore {
 
     fn commit(&self, batch: Batch) -> Commit {
         Commit::ready(self.apply(batch))
+    }
+
+    fn ingest(self: Arc<Self>) -> Result<Box<dyn Ingest>> {
+        Ok(ingest_by_commits(self))
+    }
+
+    fn discard(&self, _range: KeyRange) -> Commit {
+        // Deleting them is as cheap as it gets.
+        Commit::ready(Ok(()))
     }
 
     fn close(&self) -> Result<()> {

@@ -16,8 +16,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::Env;
 use store::{
-    Batch, CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, Error, KEY_BYTES_MAX,
-    KeyRange, Snapshot, Store,
+    Batch, CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, Error, Ingest,
+    KEY_BYTES_MAX, KeyRange, Snapshot, Store,
 };
 use tempfile::TempDir;
 
@@ -56,6 +56,12 @@ suite!(
         a_closed_store_refuses_politely,
         random_batches_agree_with_a_map,
         what_was_acknowledged_is_there_after_reopening,
+        a_load_is_there_when_it_has_finished,
+        a_load_takes_only_ascending_puts,
+        commits_go_on_beside_a_load,
+        what_is_loaded_can_be_changed_like_anything_else,
+        a_dropped_load_can_be_deleted_and_leaves_the_rest_alone,
+        a_discarded_range_can_be_deleted_and_the_rest_is_untouched,
     ]
 );
 
@@ -529,4 +535,181 @@ fn what_was_acknowledged_is_there_after_reopening(fixture: &Fixture) {
     assert_eq!(keys(&*snapshot, KeyRange::all(), Direction::Forward), ["a", "c"]);
     assert_eq!(snapshot.get(b"c"), Ok(value("2")));
     assert_eq!(store.statistics().commits, 0, "counters start anew");
+}
+
+/// Loads `first..last` in batches of a hundred; values are a KiB, so that some hundreds are more than one commit.
+fn load_some(
+    store: &Arc<dyn Store>,
+    prefix: &str,
+    numbers: std::ops::Range<u32>,
+) -> Box<dyn Ingest> {
+    let mut ingest = Arc::clone(store).ingest().unwrap();
+    for first in numbers.clone().step_by(100) {
+        let mut batch = Batch::new();
+        for number in first..(first + 100).min(numbers.end) {
+            batch.put(loaded_key(prefix, number), loaded_value(number));
+        }
+        ingest.write(batch).wait().unwrap();
+    }
+    ingest
+}
+
+fn loaded_key(prefix: &str, number: u32) -> String {
+    format!("{prefix}/{number:06}")
+}
+
+fn loaded_value(number: u32) -> Vec<u8> {
+    vec![u8::try_from(number % 251).unwrap(); 1024]
+}
+
+#[track_caller]
+fn assert_loaded(snapshot: &dyn Snapshot, prefix: &str, numbers: std::ops::Range<u32>) {
+    let found = snapshot.scan(KeyRange::prefix(prefix.as_bytes()), Direction::Forward);
+    let expected = numbers.map(|number| (loaded_key(prefix, number), loaded_value(number)));
+    let expected = expected.map(|(key, value)| (Bytes::from(key), Bytes::from(value)));
+    assert!(found.map(Result::unwrap).eq(expected), "{prefix}");
+}
+
+fn delete_all(fixture: &Fixture, range: &KeyRange) {
+    let mut batch = Batch::new();
+    for key in keys(&*fixture.snapshot(), range.clone(), Direction::Forward) {
+        batch.delete(key);
+    }
+    fixture.commit(batch);
+}
+
+fn reopen(fixture: &mut Fixture, is_orderly: bool) {
+    if let Kind::Embedded(_) = fixture.kind {
+        if is_orderly {
+            fixture.store.close().unwrap();
+        }
+        fixture.store = store::open_memory();
+        fixture.store = open(fixture.kind, &fixture.dir);
+    }
+}
+
+/// A load that is one commit, one that has a table of its own, and an empty one.
+fn a_load_is_there_when_it_has_finished(fixture: &Fixture) {
+    let mut fixture = Fixture::new(fixture.kind);
+    for is_orderly in [false, true] {
+        let round = if is_orderly { "b" } else { "a" };
+        let sizes = [("small", 10), ("large", 3_000), ("none", 0)];
+        for (name, n_entries) in sizes {
+            let ingest = load_some(&fixture.store, &format!("{round}{name}"), 0..n_entries);
+            ingest.finish().wait().unwrap();
+            assert_loaded(&*fixture.snapshot(), &format!("{round}{name}"), 0..n_entries);
+        }
+        reopen(&mut fixture, is_orderly);
+        for (name, n_entries) in sizes {
+            assert_loaded(&*fixture.snapshot(), &format!("{round}{name}"), 0..n_entries);
+        }
+    }
+}
+
+fn a_load_takes_only_ascending_puts(fixture: &Fixture) {
+    let (mut delete, mut condition) = (Batch::new(), Batch::new());
+    delete.delete("x");
+    condition.expect("x", None);
+    condition.put("x", "");
+    for refused in [puts(&[("b", ""), ("a", "")]), puts(&[("a", "")]), delete, condition] {
+        let mut ingest = Arc::clone(&fixture.store).ingest().unwrap();
+        ingest.write(puts(&[("a", "")])).wait().unwrap();
+        assert!(matches!(ingest.write(refused).wait(), Err(Error::Corrupt(_))));
+    }
+}
+
+fn commits_go_on_beside_a_load(fixture: &Fixture) {
+    let mut fixture = Fixture::new(fixture.kind);
+    fixture.commit(puts(&[("m/before", "1"), ("z", "1")]));
+    let before = fixture.snapshot();
+    let is_over = AtomicBool::new(false);
+    let n_commits = thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut n_commits = 0_u32;
+            while n_commits == 0 || !is_over.load(Ordering::SeqCst) {
+                let mut batch = puts(&[("z", "2")]);
+                batch.put(format!("n/{n_commits:06}"), loaded_value(n_commits));
+                fixture.commit(batch);
+                n_commits += 1;
+            }
+            n_commits
+        });
+        load_some(&fixture.store, "load", 0..5_000).finish().wait().unwrap();
+        assert_loaded(&*fixture.snapshot(), "load", 0..5_000);
+        is_over.store(true, Ordering::SeqCst);
+        writer.join().unwrap()
+    });
+    assert_eq!(keys(&*before, KeyRange::all(), Direction::Forward), ["m/before", "z"]);
+    drop(before);
+    for _ in 0..2 {
+        let snapshot = fixture.snapshot();
+        assert_loaded(&*snapshot, "load", 0..5_000);
+        assert_loaded(&*snapshot, "n", 0..n_commits);
+        assert_eq!(snapshot.get(b"z"), Ok(value("2")));
+        drop(snapshot);
+        reopen(&mut fixture, false);
+    }
+}
+
+fn what_is_loaded_can_be_changed_like_anything_else(fixture: &Fixture) {
+    let mut fixture = Fixture::new(fixture.kind);
+    load_some(&fixture.store, "load", 0..2_000).finish().wait().unwrap();
+    let mut batch = Batch::new();
+    batch.expect(loaded_key("load", 7), Some(loaded_value(7).into()));
+    batch.put(loaded_key("load", 7), "new");
+    for number in 8..2_000 {
+        batch.delete(loaded_key("load", number));
+    }
+    fixture.commit(batch);
+    for _ in 0..2 {
+        let snapshot = fixture.snapshot();
+        assert_eq!(keys(&*snapshot, KeyRange::all(), Direction::Forward).len(), 8);
+        assert_eq!(snapshot.get(loaded_key("load", 7).as_bytes()), Ok(value("new")));
+        drop(snapshot);
+        reopen(&mut fixture, true);
+    }
+}
+
+fn a_dropped_load_can_be_deleted_and_leaves_the_rest_alone(fixture: &Fixture) {
+    let mut fixture = Fixture::new(fixture.kind);
+    fixture.commit(puts(&[("a", "1"), ("z", "1")]));
+    drop(load_some(&fixture.store, "small", 0..10));
+    drop(load_some(&fixture.store, "large", 0..3_000));
+    reopen(&mut fixture, false);
+    for _ in 0..2 {
+        delete_all(&fixture, &KeyRange::new("b", "y"));
+        let snapshot = fixture.snapshot();
+        assert_eq!(keys(&*snapshot, KeyRange::all(), Direction::Forward), ["a", "z"]);
+        drop(snapshot);
+        reopen(&mut fixture, true);
+    }
+}
+
+fn a_discarded_range_can_be_deleted_and_the_rest_is_untouched(fixture: &Fixture) {
+    let mut fixture = Fixture::new(fixture.kind);
+    for (index, name) in ["k", "l", "m"].iter().enumerate() {
+        load_some(&fixture.store, name, 0..2_000).finish().wait().unwrap();
+        let mut batch = Batch::new();
+        for number in 2_000..2_100 {
+            batch.put(loaded_key(name, number), loaded_value(number));
+        }
+        fixture.commit(batch);
+        if index == 1 {
+            reopen(&mut fixture, true);
+        }
+    }
+    let range = KeyRange::prefix(b"l/");
+    fixture.store.discard(range.clone()).wait().unwrap();
+    let is_table = matches!(fixture.kind, Kind::Embedded(_));
+    let n_left = keys(&*fixture.snapshot(), range.clone(), Direction::Forward).len();
+    assert_eq!(n_left < 2_100, is_table, "{n_left}: what has a table of its own goes at once");
+    delete_all(&fixture, &range);
+    for _ in 0..2 {
+        let snapshot = fixture.snapshot();
+        assert_loaded(&*snapshot, "k", 0..2_100);
+        assert_loaded(&*snapshot, "m", 0..2_100);
+        assert_eq!(keys(&*snapshot, range.clone(), Direction::Forward).len(), 0);
+        drop(snapshot);
+        reopen(&mut fixture, false);
+    }
 }

@@ -21,6 +21,7 @@ use store::{
 };
 
 const CHILD_DIR: &str = "ORRERY_CRASH_DIR";
+const LOADING_DIR: &str = "ORRERY_CRASH_LOADING_DIR";
 const CHILD_DURABILITY: &str = "ORRERY_CRASH_DURABILITY";
 const N_WRITERS: u32 = 16;
 const N_PARTS: u32 = 5;
@@ -190,6 +191,85 @@ fn a_killed_process_loses_nothing_acknowledged() {
 #[test]
 fn a_killed_process_loses_nothing_acknowledged_when_relaxed() {
     check_kills("relaxed");
+}
+
+/// The keys of loads stand above those of writers.
+fn load_key(load: u32, number: u32) -> String {
+    format!("load/{load:04}/{number:06}")
+}
+
+const LOAD_ENTRIES: u32 = 1_500;
+
+/// Not a test by itself: the process that gets killed while it loads.
+#[test]
+fn loading_process() {
+    let Some(dir) = std::env::var_os(LOADING_DIR) else { return };
+    let store = open(dir.as_ref(), Durability::Fsync);
+    let first = n_loads(&*store.snapshot());
+    // What a crash left of the load that was under way.
+    delete_load(&*store, first);
+    let mut next = store.snapshot().scan(KeyRange::new("00", "99"), Direction::Forward).count();
+    for load in first.. {
+        let mut ingest = Arc::clone(&store).ingest().unwrap();
+        for number in (0..LOAD_ENTRIES).step_by(100) {
+            let mut entries = Batch::new();
+            for number in number..number + 100 {
+                entries.put(load_key(load, number), content(load, number, 0));
+            }
+            ingest.write(entries).wait().unwrap();
+            let index = u32::try_from(next).unwrap() / N_PARTS;
+            store.commit(batch(0, index)).wait().unwrap();
+            next += N_PARTS as usize;
+            std::io::stdout().write_all(format!("ack 0 {index}\n").as_bytes()).unwrap();
+        }
+        ingest.finish().wait().unwrap();
+        std::io::stdout().write_all(format!("ack 1 {load}\n").as_bytes()).unwrap();
+    }
+}
+
+/// Loads that are there without a gap from the first; of the one after them any part may be.
+#[track_caller]
+fn n_loads(snapshot: &dyn Snapshot) -> u32 {
+    for load in 0.. {
+        for number in 0..LOAD_ENTRIES {
+            match snapshot.get(load_key(load, number).as_bytes()).unwrap() {
+                Some(found) => assert_eq!(found, content(load, number, 0)),
+                None => return load,
+            }
+        }
+    }
+    0
+}
+
+fn delete_load(store: &dyn Store, load: u32) {
+    let mut batch = Batch::new();
+    let range = KeyRange::prefix(format!("load/{load:04}/").as_bytes());
+    for entry in store.snapshot().scan(range, Direction::Forward) {
+        batch.delete(entry.unwrap().0);
+    }
+    store.commit(batch).wait().unwrap();
+}
+
+#[test]
+fn a_process_killed_in_a_load_loses_nothing_that_was_finished() {
+    let dir = tempfile::tempdir().unwrap();
+    for cycle in 0..N_CYCLES * N_DIRECTORIES {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "loading_process", "--nocapture"])
+            .env(LOADING_DIR, dir.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let acknowledged = kill_after(child, 1 + (cycle * 29) % 60);
+        let store = open(dir.path(), Durability::Fsync);
+        let snapshot = store.snapshot();
+        let (told, found) = (acknowledged.get(&1).map_or(0, |load| load + 1), n_loads(&*snapshot));
+        assert!(found >= told, "cycle {cycle}: {told} loads were finished, {found} are there");
+        let writes = snapshot.scan(KeyRange::new("00", "99"), Direction::Forward).count();
+        let told = acknowledged.get(&0).map_or(0, |index| index + 1) * N_PARTS;
+        assert!(writes >= told as usize, "cycle {cycle}: {told} were told, {writes} are there");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::Env;
-use store::engine::{self, Engine, Writes};
+use store::engine::{self, Engine, Feed, Writes};
 use store::{
     Batch, CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, Error, KeyRange, Snapshot,
     Store,
@@ -32,6 +32,7 @@ struct Fault {
 enum Call {
     Write,
     Sync,
+    Ingest,
 }
 
 #[derive(Debug)]
@@ -66,6 +67,14 @@ impl Engine for FaultyEngine {
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         self.inner.snapshot()
+    }
+
+    fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<(), Error> {
+        self.step(Call::Ingest, || self.inner.ingest(next))
+    }
+
+    fn discard(&self, range: &KeyRange) -> Result<(), Error> {
+        self.inner.discard(range)
     }
 
     fn settle(&self) -> Result<(), Error> {
@@ -259,6 +268,44 @@ fn a_fault_under_concurrency_loses_nothing_acknowledged() {
     }
 }
 
+/// Loads more than fits one commit; returns how it ended.
+fn load(store: &Arc<dyn Store>) -> Result<(), Error> {
+    let mut ingest = Arc::clone(store).ingest()?;
+    for number in 0..200 {
+        let mut batch = Batch::new();
+        batch.put(format!("load/{number:03}"), vec![7; 10 << 10]);
+        ingest.write(batch).wait()?;
+    }
+    ingest.finish().wait()
+}
+
+/// A load that did not begin changes nothing; one of which nobody knows how far it came takes a restart.
+#[test]
+fn a_load_that_fails_is_refused_and_leaves_what_was_acknowledged() {
+    for happens in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let fault = Fault { call: Call::Ingest, step: 1, happens };
+        let store = open_faulty(dir.path(), Durability::Fsync, fault);
+        store.commit(batch("before")).wait().unwrap();
+        let error = load(&store).unwrap_err();
+        let after = store.commit(batch("later")).wait();
+        if happens {
+            assert_poisoned(&error);
+            assert_poisoned(&after.unwrap_err());
+        } else {
+            assert!(matches!(error, Error::Unavailable(_)), "{error}");
+            after.unwrap();
+            assert_eq!(load(&store), Ok(()), "the next one works");
+        }
+        drop(store);
+        let store = store::open_embedded(dir.path(), &options(Durability::Fsync)).unwrap();
+        let snapshot = store.snapshot();
+        assert_eq!(snapshot.contains(b"before/z"), Ok(true));
+        let loaded = snapshot.scan(KeyRange::prefix(b"load/"), Direction::Forward).count();
+        assert_eq!(loaded, 200, "it happened, or was repeated");
+    }
+}
+
 /// A panic in the engine is a bug, and must not leave a writer waiting.
 #[test]
 fn a_committer_that_panics_answers_everyone() {
@@ -275,6 +322,12 @@ fn a_committer_that_panics_answers_everyone() {
         }
         fn snapshot(&self) -> Arc<dyn Snapshot> {
             self.0.snapshot()
+        }
+        fn ingest(&self, _next: &mut dyn FnMut() -> Feed) -> Result<(), Error> {
+            panic!("expected by the test");
+        }
+        fn discard(&self, _range: &KeyRange) -> Result<(), Error> {
+            Ok(())
         }
         fn settle(&self) -> Result<(), Error> {
             Ok(())
@@ -298,6 +351,7 @@ fn a_committer_that_panics_answers_everyone() {
         assert_poisoned(&commit.wait().unwrap_err());
     }
     assert_poisoned(&store.commit(batch("later")).wait().unwrap_err());
+    assert_poisoned(&load(&store).unwrap_err());
     assert_poisoned(&store.close().unwrap_err());
 }
 

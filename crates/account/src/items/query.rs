@@ -172,6 +172,11 @@ impl ItemRequest<'_> {
         if let Some(degree) = query.merge {
             return Ok(Target { scope, spans: Some(spans), merge: Some(degree) });
         }
+        // A part of a key that one range had when the query began: the pages go on, whatever the ranges are now.
+        if self.key.is_some() && self.options.continuation.is_some() {
+            let merge = query::needs_gateway_refusal(statement).is_some().then_some(1);
+            return Ok(Target { scope, spans: Some(spans), merge });
+        }
         if !cross_partition && self.epks.is_none() {
             return Err(Error::CrossPartitionDisabled);
         }
@@ -199,7 +204,7 @@ impl ItemRequest<'_> {
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let deadline = started.saturating_add(PAGE_TIME);
-        let mut page = Page::new(self.items_max());
+        let mut page = self.new_page(&target.scope);
         let mut totals = Totals::default();
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             let Some(source) = target.source(range, &cursor.epks) else { continue };
@@ -281,8 +286,9 @@ impl ItemRequest<'_> {
 /// What a query continuation belongs to: the scope, how ranges are merged, the text and its parameters.
 fn scope_text(target: &Target, query: &QueryText) -> Vec<u8> {
     let mut text = target.scope.text.clone();
-    // A merged query is at one position in all ranges, another one in each range at its own.
-    text.push(u8::from(target.merge.is_some()));
+    // A merged query is at one position in all ranges, another one in each range at its own. One that is merged only
+    // because its range split has one position too.
+    text.push(u8::from(query.merge.is_some()));
     for part in without_resume_filter(&query.text) {
         text.extend_from_slice(part.as_bytes());
     }

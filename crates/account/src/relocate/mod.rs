@@ -105,7 +105,7 @@ impl Account {
     }
 
     /// Starts to move a range to another store, or to a new place in its own: `None` or `default`, the one there is.
-    /// The index is built anew on the way.
+    /// Entries go over as they are, unless the index is to be built anew anyway.
     pub fn start_move(&self, container: &Link, range: RangeId, store: Option<&str>) -> Result<u64> {
         if let Some(name) = store.filter(|name| *name != STORE) {
             return Err(RelocationError::UnknownStore(name.to_owned()).into());

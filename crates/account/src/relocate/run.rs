@@ -6,6 +6,7 @@ use std::time::Duration;
 use partition::Partition;
 use partition::relocate::{Relocation, Target};
 use store::Batch;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::layout::Wish;
 use super::plan::Plan;
@@ -164,12 +165,15 @@ impl<'a> Run<'a> {
 
     /// Copies one step; true at the end.
     async fn copy(self, relocation: &mut Relocation) -> Result<bool> {
-        let step = relocation.copy_step().await?;
+        let step = match behind_requests(|| Ok(relocation.read_step()?))? {
+            Some(step) => relocation.hand_over(step).await?,
+            None => relocation.copy_step().await?,
+        };
         self.relocations.update(self.id, |status| {
             status.n_copied += step.n_items as u64;
             status.bytes_copied += step.bytes as u64;
         });
-        self.rest(step.bytes).await?;
+        self.rest(step.moved).await?;
         Ok(step.is_done)
     }
 
@@ -186,7 +190,7 @@ impl<'a> Run<'a> {
             if !has_rest {
                 n_chases += 1;
             }
-            self.rest(step.bytes).await?;
+            self.rest(step.moved).await?;
         }
         Ok(())
     }
@@ -229,6 +233,24 @@ impl<'a> Run<'a> {
             .change(move |draft| wish.cut_over(draft, &entries, partitions, &conditions));
         change.await
     }
+}
+
+/// Runs what takes milliseconds of processor time where it does not hold up requests: on a thread of its own that stands
+/// back, unless this runtime is one for tests, with one thread and a fixed order of events.
+fn behind_requests<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+        return work();
+    }
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                store::stand_back();
+                work()
+            });
+            // A panic is a bug, which goes on here as it would have without the thread.
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
 }
 
 /// Says whether a failed cut-over surely did not happen.

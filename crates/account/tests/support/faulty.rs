@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use store::{Batch, Commit, Error, Snapshot, Store, StoreStatistics};
+use store::{
+    Batch, Commit, Error, Ingest, KeyRange, Snapshot, Store, StoreStatistics, ingest_by_commits,
+};
 
 /// What becomes of the commit at which the power goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,14 @@ impl Store for FaultyStore {
             let _ = self.inside.commit(batch).wait();
         }
         Commit::ready(Err(Error::Poisoned("the power went".into())))
+    }
+
+    fn ingest(self: Arc<Self>) -> store::Result<Box<dyn Ingest>> {
+        Ok(ingest_by_commits(self))
+    }
+
+    fn discard(&self, _range: KeyRange) -> Commit {
+        Commit::ready(Ok(()))
     }
 
     fn close(&self) -> store::Result<()> {

@@ -16,7 +16,7 @@ use crate::record::PathRecord;
 
 // Limit: paths of one partition. Objects used as maps would otherwise grow the book without end; what stands at
 // further paths is not indexed.
-const PATHS_MAX: u16 = u16::MAX;
+pub(crate) const PATHS_MAX: u16 = u16::MAX;
 
 type Numbers = imbl::HashMap<Arc<str>, u16>;
 

@@ -20,5 +20,6 @@ mod terms;
 mod times;
 
 pub(crate) use access::{IndexView, LookCache};
-pub(crate) use book::{Book, BookView};
+pub(crate) use book::{Book, BookView, PATHS_MAX};
+pub(crate) use rules::State;
 pub(crate) use terms::TermChange;

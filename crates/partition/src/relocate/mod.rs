@@ -1,9 +1,10 @@
 //! Moves the items of some partitions into others while they serve: split (one to two), merge (two to one), move and
 //! rebuild (one to one).
 //!
-//! [`Relocation::copy_step`] copies the items in creation order, each step from a fresh snapshot. Meanwhile the writers
-//! of the sources note which items they touch ([`Tap`]); [`Relocation::replay_step`] brings those up to date. Replaying
-//! is setting an item to the state that it has in a snapshot, so it may be repeated and needs no log.
+//! [`Relocation::copy_step`] copies. The entries of one source go over as they are, from one snapshot (`carry`), if its
+//! index is as the container wants it. Of the others only the items go, in creation order, each step from a fresh
+//! snapshot, and everything else is derived anew (`target`). Meanwhile the writers of the sources note which items they
+//! touch ([`Tap`]); [`Relocation::replay_step`] brings those up to date. Replaying is setting an item to the state that it has in a snapshot, so it may be repeated and needs no log.
 //! [`Relocation::fence`] keeps writes out, [`Relocation::finish`] replays the rest and writes the heads. The caller then
 //! makes the targets the owners in one commit that depends on the heads of the sources
 //! ([`Relocation::expect_sources`]) and calls [`Relocation::retire`]. Dropped before that, the sources serve on as if
@@ -17,6 +18,8 @@
 //! hold) and their times. A target starts one LSN above all of its sources.
 
 mod balance;
+mod carry;
+mod members;
 mod tap;
 mod target;
 
@@ -27,6 +30,7 @@ use model::{Env, EpkRange, Lsn, RangeId};
 use store::{Batch, Store};
 
 pub use balance::SplitPoint;
+use carry::Carry;
 pub(crate) use tap::Tap;
 use target::{Builder, State};
 
@@ -66,11 +70,13 @@ pub struct Target {
 }
 
 /// What one step did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stepped {
     pub n_items: usize,
     /// Bytes of item text and images.
     pub bytes: usize,
+    /// Bytes of all entries that were read.
+    pub moved: usize,
     /// Copying: whether the end was reached. Replaying: whether nothing was left to replay when the step began to
     /// look.
     pub is_done: bool,
@@ -82,6 +88,8 @@ pub struct Relocation {
     store: Arc<dyn Store>,
     sources: Vec<Source>,
     targets: Vec<(Target, Builder)>,
+    /// Entries of the first source on their way; `None` before and after.
+    carry: Option<Carry>,
     pub pace: Pace,
     /// Another partition has taken over: the sources stay fenced.
     is_over: bool,
@@ -93,6 +101,8 @@ struct Source {
     /// Items up to this number are copied.
     copied: Option<u64>,
     is_copied: bool,
+    /// Its items are to be copied one by one.
+    is_plain: bool,
     /// Copied items that were touched since.
     touched: BTreeSet<u64>,
     /// What the writer noted and no snapshot showed yet, with the commit that one must have.
@@ -124,12 +134,20 @@ impl Relocation {
             store,
             sources: Vec::new(),
             targets,
+            carry: None,
             pace: Pace::default(),
             is_over: false,
         };
         for partition in sources {
             partition.tap()?;
             relocation.sources.push(Source::new(partition.clone()));
+        }
+        // Only an empty partition can take entries as they are, so that is the way of the largest source.
+        relocation
+            .sources
+            .sort_by_key(|source| std::cmp::Reverse(source.partition.statistics().bytes));
+        for source in relocation.sources.iter_mut().skip(1) {
+            source.is_plain = true;
         }
         for source in &relocation.sources {
             // What was submitted before the tap is in every snapshot from here on.
@@ -138,10 +156,66 @@ impl Relocation {
         Ok(relocation)
     }
 
-    /// Copies the next items.
+    /// Reads the next entries that go over as they are; `None` when the next step is of another kind. They wait for
+    /// [`Relocation::hand_over`]. This is the part of a step that takes processor time, and it does not wait.
+    pub fn read_step(&mut self) -> Result<Option<Stepped>> {
+        if self.carry.is_none() {
+            self.begin_carry()?;
+        }
+        self.carry.as_mut().map(|carry| carry.fill(self.pace)).transpose()
+    }
+
+    /// Gives the store what `step` read.
+    pub async fn hand_over(&mut self, step: Stepped) -> Result<Stepped> {
+        if let Some(carry) = &mut self.carry {
+            carry.hand_over().await?;
+        }
+        if step.is_done
+            && let Some(carry) = self.carry.take()
+        {
+            let counts = carry.finish().await?;
+            for ((_, builder), counts) in self.targets.iter_mut().zip(counts) {
+                builder.adopt(counts)?;
+            }
+            if let Some(source) = self.sources.first_mut() {
+                source.is_copied = true;
+            }
+        }
+        Ok(Stepped { is_done: self.is_copied(), ..step })
+    }
+
+    fn is_copied(&self) -> bool {
+        self.sources.iter().all(|source| source.is_copied)
+    }
+
+    /// Starts to carry the entries of the first source, if that is its way.
+    fn begin_carry(&mut self) -> Result<()> {
+        let Some(source) = self.sources.first_mut() else { return Ok(()) };
+        if source.is_plain || source.is_copied {
+            return Ok(());
+        }
+        // What was noted up to this look is in it.
+        let reader = source.listen()?;
+        let targets = || self.targets.iter().map(|(target, _)| target);
+        let policy = self.targets.first().map(|(_, builder)| builder.policy());
+        let Some(policy) = policy else { return Ok(()) };
+        if !Carry::is_possible(&reader, policy, source.partition.epks(), targets())? {
+            source.is_plain = true;
+            return Ok(());
+        }
+        source.versions = reader.head()?.lsn;
+        source.copied = Some(u64::MAX);
+        self.carry = Some(Carry::new(reader, &self.store, targets())?);
+        Ok(())
+    }
+
+    /// Copies the next entries or items.
     pub async fn copy_step(&mut self) -> Result<Stepped> {
+        if let Some(step) = self.read_step()? {
+            return self.hand_over(step).await;
+        }
         let Some(source) = self.sources.iter_mut().find(|source| !source.is_copied) else {
-            return Ok(Stepped { n_items: 0, bytes: 0, is_done: true });
+            return Ok(Stepped { is_done: true, ..Stepped::default() });
         };
         let reader = source.listen()?;
         let (states, bytes, is_complete) = source.next_items(&reader, self.pace)?;
@@ -151,13 +225,13 @@ impl Relocation {
         }
         source.copied = if is_complete { Some(u64::MAX) } else { last.or(source.copied) };
         source.is_copied = is_complete;
-        let is_done = self.sources.iter().all(|source| source.is_copied);
-        Ok(Stepped { n_items: states.len(), bytes, is_done })
+        let (n_items, is_done) = (states.len(), self.is_copied());
+        Ok(Stepped { n_items, bytes, moved: bytes, is_done })
     }
 
     /// Brings touched items and new versions up to date, as many as fit a step.
     pub async fn replay_step(&mut self) -> Result<Stepped> {
-        let mut done = Stepped { n_items: 0, bytes: 0, is_done: true };
+        let mut done = Stepped { is_done: true, ..Stepped::default() };
         for source in &mut self.sources {
             let reader = source.listen_closely().await?;
             let (states, bytes) = source.touched_items(&reader, self.pace)?;
@@ -168,6 +242,7 @@ impl Relocation {
                 }
                 done.n_items += states.len();
                 done.bytes += bytes;
+                done.moved += bytes;
             }
             let (versions, bytes) = source.next_versions(&reader, self.pace)?;
             if let Some((last, _)) = versions.last() {
@@ -177,6 +252,7 @@ impl Relocation {
                 }
                 source.versions = last.lsn;
                 done.bytes += bytes;
+                done.moved += bytes;
             }
         }
         Ok(done)
@@ -265,6 +341,7 @@ impl Source {
             partition,
             copied: None,
             is_copied: false,
+            is_plain: false,
             touched: BTreeSet::new(),
             noted: VecDeque::new(),
             versions: Lsn::ZERO,

@@ -1,8 +1,9 @@
 //! A partition that is being built from the items of others.
 //!
-//! Everything but the versions and the purge marks is derived from the items, as a write derives it: keys, members,
-//! feed entries, expiry, unique keys, counters, index. So the new partition has an index under the policy of the
-//! container, whatever the sources were in the middle of.
+//! Here everything but the versions and the purge marks is derived from the items, as a write derives it: keys,
+//! members, feed entries, expiry, unique keys, counters, index. So the new partition has an index under the policy of
+//! the container, whatever the sources were in the middle of. What `carry` brought over before is the same, had it been
+//! derived.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{EpkRange, ItemBody};
+use query::index::IndexPolicy;
 use store::{Batch, Commit, Direction, KeyRange, Snapshot, Store};
 
 use crate::index::{Book, TermChange};
@@ -43,6 +45,22 @@ pub(super) struct Builder {
     in_flight: Vec<Commit>,
     /// Counters as they are after what is in flight.
     recent: HashMap<Place, LogicalRecord>,
+}
+
+/// What a partition has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    n_items: u64,
+    bytes: u64,
+    n_logical: u64,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, logical: LogicalRecord) {
+        self.n_items += logical.n_items;
+        self.bytes += logical.bytes;
+        self.n_logical += 1;
+    }
 }
 
 /// One batch in the making.
@@ -85,6 +103,20 @@ impl Builder {
             in_flight: Vec::new(),
             recent: HashMap::new(),
         })
+    }
+
+    /// The policy that the index here is under.
+    pub(super) fn policy(&self) -> &IndexPolicy {
+        &self.settings.index_policy
+    }
+
+    /// Takes over entries that came into the empty partition as they were elsewhere.
+    pub(super) fn adopt(&mut self, counts: Counts) -> Result<()> {
+        let Counts { n_items, bytes, n_logical } = counts;
+        (self.head.n_items, self.head.bytes, self.head.n_logical) = (n_items, bytes, n_logical);
+        self.book = Book::load(&*self.store.snapshot(), self.keys, n_items)?;
+        self.book.adopt(&self.settings.index_policy, n_items);
+        Ok(())
     }
 
     pub(super) fn owns(&self, place: &[u8]) -> Result<bool> {

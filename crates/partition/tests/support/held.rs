@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{Acknowledge, Batch, Commit, Snapshot, Store, StoreStatistics};
+use store::{
+    Acknowledge, Batch, Commit, Ingest, KeyRange, Snapshot, Store, StoreStatistics,
+    ingest_by_commits,
+};
 
 #[derive(Debug)]
 pub(crate) struct HeldStore {
@@ -61,6 +64,14 @@ impl Store for HeldStore {
         let (commit, acknowledge) = Commit::pending();
         self.waiting.lock().unwrap().push_back((batch, acknowledge));
         commit
+    }
+
+    fn ingest(self: Arc<Self>) -> store::Result<Box<dyn Ingest>> {
+        Ok(ingest_by_commits(self))
+    }
+
+    fn discard(&self, _range: KeyRange) -> Commit {
+        Commit::ready(Ok(()))
     }
 
     fn close(&self) -> store::Result<()> {

@@ -1,12 +1,13 @@
 //! ORDER BY RANK within one scope: scores of all rows, fused by reciprocal ranks.
 //!
 //! SDKs do this themselves from component queries; this operator serves clients that send the query as it is.
+//! A score depends on all items of the scope, so that no value names a place in this order: positions count rows.
 
 use std::cmp::Ordering;
 
 use model::Value;
 
-use super::collect::{COLLECTED_BYTES_MAX, counted, each_base, fill};
+use super::collect::{COLLECTED_BYTES_MAX, each_base};
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use crate::bind::tree::{Component, ITEM_LEVEL, Projection, Query, Rank, Score};
 use crate::context::{Context, Run, estimated_bytes};
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, eval, project};
 use crate::functions::{Statistics, bm25, bm25_of_counts, n_occurrences, words};
 use crate::index::{length_of, length_span};
+use crate::mark::Among;
 use crate::plan::{Reads, texts_with, words_index};
 use crate::source::{Direction, ItemSource};
 use crate::value::Datum;
@@ -44,6 +46,31 @@ pub(super) fn page(
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
     Ok(fill(builder, query, rows, passed))
+}
+
+/// Returns the rows that earlier pages returned.
+fn counted(position: Option<&Position>) -> Result<u64> {
+    match position {
+        None => Ok(0),
+        Some(Position::Near { among, passed }) if *among == Among::default() => Ok(*passed),
+        Some(Position::Item { .. } | Position::Sorted { .. } | Position::Near { .. }) => {
+            Err(Error::Continuation)
+        }
+    }
+}
+
+/// Returns the rows of one page out of all.
+fn fill(mut builder: PageBuilder<'_>, query: &Query, rows: Vec<Value>, passed: u64) -> Page {
+    let to_usize = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let take = query.take.map_or(usize::MAX, to_usize);
+    let rows = rows.into_iter().skip(to_usize(query.offset)).take(take).skip(to_usize(passed));
+    for (row, passed) in rows.zip(passed..) {
+        if !builder.push(row) {
+            let among = Among::default();
+            return builder.finish(Some(&Position::Near { among, passed }));
+        }
+    }
+    builder.finish(None)
 }
 
 /// What a component knows of a row before the statistics are complete.

@@ -2,8 +2,6 @@
 //!
 //! Hot path: one item at a time. An item that is returned whole is never more than text.
 
-use std::collections::HashSet;
-
 use super::page::{Page, PageBuilder, PageRequest};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
@@ -11,12 +9,7 @@ use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row};
 use crate::plan::{Need, Reads, access};
-use crate::row::Row;
 use crate::source::{ItemSource, SourceItem};
-use crate::value::value_key;
-
-/// Limit: bytes of the keys that DISTINCT remembers.
-const DISTINCT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 pub(super) fn page(
     query: &Query,
@@ -28,15 +21,13 @@ pub(super) fn page(
     let (start, passed) = match position {
         None => (None, 0),
         Some(Position::Item { number, rows, passed }) => (Some((*number, *rows)), *passed),
-        Some(Position::Sorted { .. } | Position::Count { .. }) => return Err(Error::Continuation),
+        Some(Position::Sorted { .. } | Position::Near { .. }) => return Err(Error::Continuation),
     };
     let mut stream = Stream {
         query,
         reads: Reads::of(query),
         start,
         passed,
-        seen: HashSet::new(),
-        seen_bytes: 0,
         builder: PageBuilder::new(context, request),
     };
     let run = Run::until(context, request.deadline);
@@ -53,8 +44,6 @@ struct Stream<'q> {
     /// The item where the page before ended, and the rows of it that were done.
     start: Option<(u64, Option<u64>)>,
     passed: u64,
-    seen: HashSet<Vec<u8>>,
-    seen_bytes: usize,
     builder: PageBuilder<'q>,
 }
 
@@ -77,8 +66,6 @@ impl Stream<'_> {
             return Ok(None);
         }
         let after = match self.start {
-            // DISTINCT reads the earlier items again to know what was returned.
-            _ if self.query.distinct => None,
             None => None,
             Some((number, None)) => Some(number),
             Some((number, Some(_))) => number.checked_sub(1),
@@ -136,41 +123,19 @@ impl Stream<'_> {
             let index = row;
             row += 1;
             let is_replay = self.is_replay(item.number, index);
-            if is_replay && !query.distinct {
+            if is_replay {
                 return Ok(Flow::Continue);
             }
             let Some(row) = self.reads.row(query, inner, item, run)? else {
                 return Ok(Flow::Continue);
             };
-            let mut key = None;
-            if let (true, Row::Value(value)) = (query.distinct, &row) {
-                let new_key = value_key(Some(value));
-                if self.seen.contains(&new_key) {
-                    return Ok(Flow::Continue);
-                }
-                key = Some(new_key);
+            if self.passed >= query.offset && !self.builder.push(row) {
+                ended_at = Some(index);
+                return Ok(Flow::Stop);
             }
-            if !is_replay {
-                if self.passed >= query.offset && !self.builder.push(row) {
-                    ended_at = Some(index);
-                    return Ok(Flow::Stop);
-                }
-                self.passed += 1;
-            }
-            if let Some(key) = key {
-                self.remember(key)?;
-            }
+            self.passed += 1;
             Ok(if self.is_done() { Flow::Stop } else { Flow::Continue })
         })?;
         Ok(ended_at)
-    }
-
-    fn remember(&mut self, key: Vec<u8>) -> Result<()> {
-        self.seen_bytes += key.len() + 32;
-        if self.seen_bytes > DISTINCT_BYTES_MAX {
-            return Err(Error::Limit { what: "the distinct rows", limit: DISTINCT_BYTES_MAX });
-        }
-        self.seen.insert(key);
-        Ok(())
     }
 }

@@ -90,7 +90,9 @@ impl Committer {
         let mut answers: Vec<(Acknowledge, Result<()>)> = Vec::with_capacity(group.len());
         let mut counts = GroupCounts::default();
         let mut since = Vec::with_capacity(group.len());
-        for Waiting { batch, acknowledge, since: called } in group {
+        let mut brings_tables = false;
+        for Waiting { batch, acknowledge, since: called, brings_tables: own } in group {
+            brings_tables |= own;
             let (operations, bytes) = (batch.n_operations() as u64, batch.bytes() as u64);
             let answer = overlay.admit(batch);
             match &answer {
@@ -104,7 +106,7 @@ impl Committer {
             }
             answers.push((acknowledge, answer));
         }
-        if let Err(error) = self.write(overlay) {
+        if let Err(error) = self.write(overlay, brings_tables) {
             for (acknowledge, _) in answers {
                 acknowledge.answer(Err(error.clone()));
             }
@@ -121,15 +123,17 @@ impl Committer {
     }
 
     /// Makes the group's writes as durable as promised, then visible.
-    fn write(&mut self, overlay: Overlay<'_>) -> Result<()> {
+    fn write(&mut self, overlay: Overlay<'_>, brings_tables: bool) -> Result<()> {
         let writes = overlay.into_writes();
-        if writes.is_empty() {
+        if writes.is_empty() && !brings_tables {
             return Ok(());
         }
-        self.engine.write(writes).map_err(|error| poisoned("write", &error))?;
-        self.unsynced_since.get_or_insert(self.shared.env.monotonic());
-        if self.durability == Durability::Fsync {
-            self.sync()?;
+        if !writes.is_empty() {
+            self.engine.write(writes).map_err(|error| poisoned("write", &error))?;
+            self.unsynced_since.get_or_insert(self.shared.env.monotonic());
+            if self.durability == Durability::Fsync {
+                self.sync()?;
+            }
         }
         *self.shared.published.write() = self.engine.snapshot();
         Ok(())
@@ -147,7 +151,7 @@ impl Committer {
 }
 
 /// The message says what an operator can do: only reading the disk again tells what it holds.
-fn poisoned(what: &str, error: &Error) -> Error {
+pub(super) fn poisoned(what: &str, error: &Error) -> Error {
     Error::Poisoned(format!(
         "a {what} to disk failed ({error}); whether the last batches were kept is unknown; \
          restart the server to recover"

@@ -12,14 +12,26 @@ use bytes::Bytes;
 
 use super::directory::Directory;
 use super::lsm::LsmEngine;
-use crate::{EmbeddedOptions, Result, Snapshot};
+use crate::{EmbeddedOptions, KeyRange, Result, Snapshot, Write};
 
 /// The merged writes of a group: each key once, with its last value or `None` for a delete.
 // Invariant: one entry per key. The engine gives all of them one sequence number, so a key that
 // came twice would have two values of the same age.
 pub type Writes = BTreeMap<Bytes, Option<Bytes>>;
 
-/// An ordered engine with a log. Called by one committer thread, read by all.
+/// What a load tells the engine next.
+#[derive(Debug)]
+pub enum Feed {
+    /// The next entries: puts in ascending order.
+    Entries(Vec<Write>),
+    /// That was all.
+    Finish,
+    /// It is not wanted any more.
+    GiveUp,
+}
+
+/// An ordered engine with a log. Written by one committer thread, read by all; loads and discards
+/// come from threads of their own.
 pub trait Engine: Debug + Send + Sync + 'static {
     /// Writes all or nothing and hands it to the operating system; durable after [`Engine::sync`].
     ///
@@ -31,6 +43,14 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// Returns a view of everything written so far.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
+
+    /// Takes entries beside the log, as many as `next` gives, until it says how it ends. Durable
+    /// and in every later snapshot when it returns; after an error or when it was given up, any
+    /// part of it may be.
+    fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<()>;
+
+    /// Frees space of a range whose keys nobody uses; see [`Store::discard`](crate::Store::discard).
+    fn discard(&self, range: &KeyRange) -> Result<()>;
 
     /// Prepares a fast next start: moves what only the log holds to its final place. No write
     /// follows; reads go on.

@@ -3,6 +3,7 @@
 //! ```text
 //! commit() ─→ queue ─→ committer: conditions → one engine write → one sync → publish → answer all
 //! snapshot() ─→ published snapshot
+//! ingest() ─→ thread: tables → committer publishes → answer
 //! ```
 //!
 //! The engine alone has no group commit: it syncs under its log lock. So one thread drains the
@@ -18,6 +19,7 @@ mod committer;
 mod directory;
 pub mod engine;
 mod group;
+mod ingest;
 mod lsm;
 mod open;
 mod queue;

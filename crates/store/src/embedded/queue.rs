@@ -35,6 +35,8 @@ pub(super) struct Waiting {
     pub(super) acknowledge: Acknowledge,
     /// When `commit` was called.
     pub(super) since: Duration,
+    /// The engine has tables that the published snapshot does not show.
+    pub(super) brings_tables: bool,
 }
 
 /// What the committer finds.
@@ -65,13 +67,22 @@ struct Inside {
 impl Queue {
     /// Puts a batch at the end, or refuses it at once.
     pub(super) fn push(&self, batch: Batch, since: Duration) -> Commit {
+        self.put(batch, since, false)
+    }
+
+    /// Asks for a snapshot that shows what was done to the tables beside the log.
+    pub(super) fn push_tables(&self, since: Duration) -> Commit {
+        self.put(Batch::new(), since, true)
+    }
+
+    fn put(&self, batch: Batch, since: Duration, brings_tables: bool) -> Commit {
         let mut inside = self.inside.lock();
         if let Err(error) = inside.admit(&batch) {
             return Commit::ready(Err(error));
         }
         let (commit, acknowledge) = Commit::pending();
         inside.bytes += batch.bytes();
-        inside.waiting.push_back(Waiting { batch, acknowledge, since });
+        inside.waiting.push_back(Waiting { batch, acknowledge, since, brings_tables });
         drop(inside);
         self.changed.notify_one();
         commit

@@ -8,11 +8,12 @@ use parking_lot::{Mutex, RwLock};
 
 use super::committer::{Committer, Shared};
 use super::engine::Engine;
+use super::ingest::{TableIngest, discard};
 use super::queue::Queue;
 use crate::statistics::Recorder;
 use crate::{
-    Batch, Commit, Direction, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot, Store,
-    StoreStatistics,
+    Batch, Commit, Direction, EmbeddedOptions, Error, Ingest, KeyRange, Result, Scan, Snapshot,
+    Store, StoreStatistics,
 };
 
 /// An engine, its committer, and the snapshot they published last.
@@ -49,6 +50,12 @@ impl EmbeddedStore {
         Ok(EmbeddedStore { shared, running: Mutex::new(Some(Running { engine, committer })) })
     }
 
+    fn engine(&self) -> Result<Arc<dyn Engine>> {
+        let running = self.running.lock();
+        let engine = running.as_ref().map(|running| Arc::clone(&running.engine));
+        engine.ok_or_else(|| Error::Unavailable("store is closed".into()))
+    }
+
     /// Lets the committer finish what waits, and waits for it.
     fn stop(&self, running: Running) -> Arc<dyn Engine> {
         self.shared.queue.close();
@@ -68,6 +75,17 @@ impl Store for EmbeddedStore {
     fn commit(&self, batch: Batch) -> Commit {
         match batch.check() {
             Ok(()) => self.shared.queue.push(batch, self.shared.env.monotonic()),
+            Err(error) => Commit::ready(Err(error)),
+        }
+    }
+
+    fn ingest(self: Arc<Self>) -> Result<Box<dyn Ingest>> {
+        Ok(Box::new(TableIngest::new(Arc::clone(&self.shared), self.engine()?)))
+    }
+
+    fn discard(&self, range: KeyRange) -> Commit {
+        match self.engine() {
+            Ok(engine) => discard(Arc::clone(&self.shared), engine, range),
             Err(error) => Commit::ready(Err(error)),
         }
     }

@@ -10,14 +10,18 @@ use bytes::Bytes;
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
 };
+use parking_lot::Mutex;
 
-use super::log;
+use super::{log, tables};
 use crate::embedded::directory::{Content, Directory};
-use crate::embedded::engine::{Engine, Writes};
+use crate::embedded::engine::{Engine, Feed, Writes};
 use crate::{Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot};
 
 /// All data is in one keyspace: more of them cost memory and were not faster.
 const KEYSPACE: &str = "orrery";
+
+/// Where the engine keeps the tables of a keyspace.
+const TABLES_FOLDER: &str = "tables";
 
 /// Log bytes beyond which the engine moves data out of the log.
 // Limit: a start after a crash replays the log, seconds per 100 MB.
@@ -26,6 +30,10 @@ const LOG_BYTES_MAX: u64 = 128 << 20;
 /// Bytes in memory before they are sorted into a table.
 // Limit: up to five such tables are in memory under load.
 const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes in memory that may go to a table while commits wait for a load to be added.
+// Limit: some 20 ms of work.
+const ADDING_BYTES_MAX: u64 = 4 << 20;
 
 /// Full memory tables, and runs of the top level, at which writes wait for the workers.
 // Limit: below the engine's own limits (4 and 30), where it would wait without looking whether the
@@ -45,6 +53,8 @@ pub(crate) struct LsmEngine {
     directory: Arc<Directory>,
     /// The log was emptied under the engine, so it must not be written again.
     is_settled: AtomicBool,
+    /// Held while entries go into memory, and while tables are added that must be younger than these.
+    writing: Mutex<()>,
 }
 
 impl LsmEngine {
@@ -60,7 +70,7 @@ impl LsmEngine {
             directory.finish_creation()?;
         }
         let (directory, is_settled) = (Arc::new(directory), AtomicBool::new(false));
-        Ok(LsmEngine { keyspace, database, directory, is_settled })
+        Ok(LsmEngine { keyspace, database, directory, is_settled, writing: Mutex::new(()) })
     }
 
     /// Waits until the workers have caught up. An engine whose workers died says so when asked to
@@ -76,6 +86,23 @@ impl LsmEngine {
         Err(Error::Unavailable("the engine does not catch up with its writes".into()))
     }
 
+    /// Moves what is in memory to tables.
+    fn flush(&self) -> Result<()> {
+        self.keyspace
+            .rotate_memtable()
+            .map_err(|error| to_error("cannot move data out of the log", &error))?;
+        self.wait_while(|keyspace| {
+            keyspace.tree.sealed_memtable_count() > 0 || self.database.outstanding_flushes() > 0
+        })
+    }
+
+    fn check_settled(&self) -> Result<()> {
+        if self.is_settled.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable("the engine was settled".into()));
+        }
+        Ok(())
+    }
+
     fn persist(&self, mode: PersistMode) -> Result<()> {
         self.database.persist(mode).map_err(|error| to_error("cannot sync", &error))
     }
@@ -83,9 +110,7 @@ impl LsmEngine {
 
 impl Engine for LsmEngine {
     fn write(&self, writes: Writes) -> Result<()> {
-        if self.is_settled.load(Ordering::SeqCst) {
-            return Err(Error::Unavailable("the engine was settled".into()));
-        }
+        self.check_settled()?;
         self.wait_while(|keyspace| {
             keyspace.tree.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
                 || keyspace.tree.l0_run_count() >= TOP_RUNS_MAX
@@ -98,6 +123,7 @@ impl Engine for LsmEngine {
                 None => batch.remove(&self.keyspace, key),
             }
         }
+        let _writing = self.writing.lock();
         batch.commit().map_err(|error| to_error("cannot write", &error))
     }
 
@@ -113,14 +139,44 @@ impl Engine for LsmEngine {
         })
     }
 
+    fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<()> {
+        self.check_settled()?;
+        let failed = |error: fjall::LsmError| to_error("cannot load", &error.into());
+        let mut ingestion = self.keyspace.tree.ingestion().map_err(failed)?;
+        let folder = self.keyspace.path().join(TABLES_FOLDER);
+        let fed = tables::feed(&folder, |key, value| ingestion.write(key, value), next)?;
+        let Some(fed) = fed else { return Ok(()) };
+        // Commits wait while the engine moves to tables what is in memory, so most of it goes before.
+        if self.keyspace.tree.active_memtable().size() > ADDING_BYTES_MAX {
+            self.flush()?;
+        }
+        {
+            let _writing = self.writing.lock();
+            self.check_settled()?;
+            ingestion.finish().map_err(failed)?;
+        }
+        if fed.is_given_up {
+            // The engine knows the files of a load only when they are tables.
+            return self.discard(&fed.span);
+        }
+        Ok(())
+    }
+
+    fn discard(&self, range: &KeyRange) -> Result<()> {
+        self.check_settled()?;
+        let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
+        dropped.map_err(|error| to_error("cannot drop tables", &error.into()))?;
+        // What the log says of these keys must not count as unwritten, and come back at the next start, because the tables
+        // that had it are gone: some table is to be younger than all of it. This comes second, for it makes the engine
+        // compact, and dropping would wait for that.
+        self.flush()
+    }
+
     fn settle(&self) -> Result<()> {
         self.is_settled.store(true, Ordering::SeqCst);
-        self.keyspace
-            .rotate_memtable()
-            .map_err(|error| to_error("cannot move data out of the log", &error))?;
-        self.wait_while(|keyspace| {
-            keyspace.tree.sealed_memtable_count() > 0 || self.database.outstanding_flushes() > 0
-        })?;
+        // A load that is being added goes first.
+        drop(self.writing.lock());
+        self.flush()?;
         self.persist(PersistMode::SyncAll)?;
         // Invariant: nothing is in memory, so all that the log holds is in synced tables, and the
         // log may go. The engine itself would keep up to 64 MB and read it all at the next start.
@@ -203,7 +259,7 @@ fn to_entry(guard: fjall::Guard) -> Result<(Bytes, Bytes)> {
 }
 
 /// I/O may work again later; everything else that the engine reports does not.
-fn to_error(what: &str, error: &fjall::Error) -> Error {
+pub(super) fn to_error(what: &str, error: &fjall::Error) -> Error {
     match error {
         fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
             Error::Unavailable(format!("{what}: {error}"))

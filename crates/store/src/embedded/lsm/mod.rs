@@ -5,5 +5,6 @@
 
 mod engine;
 mod log;
+mod tables;
 
 pub(super) use engine::LsmEngine;
