@@ -29,6 +29,7 @@ mod mark;
 mod merged;
 mod operators;
 mod parse;
+mod parse_cache;
 mod plan;
 mod policy;
 mod resume;
@@ -36,6 +37,7 @@ mod row;
 mod sort_key;
 mod source;
 mod statement;
+mod timed;
 mod value;
 
 pub use bind::ComputedProperty;
@@ -45,6 +47,7 @@ pub use lex::TEXT_BYTES_MAX;
 pub use merged::{DEGREE_MAX, MergedSource};
 pub use operators::{Metrics, Page, PageRequest};
 pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, UDFS_MAX, parse};
+pub use parse_cache::ParseCache;
 pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;
@@ -54,6 +57,7 @@ pub use source::{
     System,
 };
 pub use statement::{PrepareOptions, Statement};
+pub use timed::TimedSource;
 
 /// Returns the text of a query as the planner prints it.
 pub fn canonical_text(query: &ast::Query) -> String {
