@@ -137,10 +137,11 @@ impl<'p> Wanted<'p> {
             row += 1;
             let admitted = self.start.admits(self.order, &place)
                 && self.resume.is_none_or(|resume| resume.admits(self.order, &place));
-            if admitted && window.wants(&place) {
-                if let Some(row) = self.reads.row(self.query, inner, item, run)? {
-                    window.push(place, row)?;
-                }
+            if admitted
+                && window.wants(&place)
+                && let Some(row) = self.reads.row(self.query, inner, item, run)?
+            {
+                window.push(place, row)?;
             }
             Ok(Flow::Continue)
         })?;
