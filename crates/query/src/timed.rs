@@ -125,6 +125,6 @@ impl ItemIndex for TimedSource<'_> {
     }
 
     fn is_exact(&self) -> bool {
-        self.inner().is_some_and(|index| index.is_exact())
+        self.inner().is_some_and(ItemIndex::is_exact)
     }
 }
