@@ -103,9 +103,11 @@ class Gone:
 class Work:
     """Everything that goes on while the ranges move; `stop` ends it."""
 
-    def __init__(self, container, other, third, flavour):
+    def __init__(self, container, other, third, fourth, flavour):
         self.container = container
-        self.third = third  # And through one more: a client keeps one continuation for all that use it.
+        # And through two more: a client keeps one continuation, and one etag, for all that use it.
+        self.third = third
+        self.fourth = fourth
         # Only the synchronous client wants to be told.
         self.across = {} if flavour == "async" else {"enable_cross_partition_query": True}
         self.other = other  # The same container through another client, with a session of its own.
@@ -115,8 +117,13 @@ class Work:
         self.seen = {}
 
     async def fill(self):
-        items = ({"id": f"f{n:04}", "pk": f"k{n % KEYS}", "fixed": True, "rank": n} for n in range(FIXED_ITEMS))
-        await asyncio.gather(*(self.container.create_item(it) for it in items))
+        """The items of a key come one after another: in a query without ORDER BY they have the order of creation."""
+
+        async def fill_key(key):
+            for n in range(key, FIXED_ITEMS, KEYS):
+                await self.container.create_item({"id": f"f{n:04}", "pk": f"k{key}", "fixed": True, "rank": n})
+
+        await asyncio.gather(*(fill_key(key) for key in range(KEYS)))
 
     async def write(self, writer):
         """One writer's life: every kind of write, on items that are its own."""
@@ -212,10 +219,11 @@ class Work:
 
     async def query_one_key(self):
         """One logical partition, each page through a new pager, so that only the token carries over."""
-        text = "SELECT VALUE c.rank FROM c WHERE c.fixed = true"
+        plain = "SELECT VALUE c.rank FROM c WHERE c.fixed = true"
         choose = random.Random(7)
         while not self.stop.is_set():
             key = choose.randrange(KEYS)
+            text = plain + choose.choice(["", " ORDER BY c.rank"])
             ranks, token = [], None
             while True:
                 pager = self.third.query_items(text, partition_key=f"k{key}", max_item_count=2)
@@ -228,16 +236,16 @@ class Work:
                 await asyncio.sleep(0.05)
                 if token is None:
                     break
-            assert ranks == list(range(key, FIXED_ITEMS, KEYS)), f"k{key}: {ranks}"
+            assert ranks == list(range(key, FIXED_ITEMS, KEYS)), f"k{key}: {ranks} by {text}"
 
     async def follow(self):
         """Follows the change feed from the beginning; stops when the writers have and nothing is new."""
         position = {"start_time": "Beginning"}
         while True:
             is_last = self.stop.is_set()
-            pager = self.other.query_items_change_feed(max_item_count=50, **position)
+            pager = self.fourth.query_items_change_feed(max_item_count=50, **position)
             found = await collect(pager)
-            headers = self.other.client_connection.last_response_headers
+            headers = self.fourth.client_connection.last_response_headers
             position = {"continuation": headers["etag"]}
             for item in found:
                 self._see(item)

@@ -32,12 +32,11 @@ async def move_ranges(ranges, work):
 async def test_nothing_is_lost_doubled_or_out_of_order_while_ranges_split_and_merge(flavour, database, container):
     # Every call of the synchronous client takes a thread while it waits.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(32))
-    async with connect(flavour) as second_client, connect(flavour) as third_client:
-        other, third = (
-            it.get_database_client(database.id).get_container_client(container.id)
-            for it in (second_client, third_client)
+    async with connect(flavour) as second, connect(flavour) as third, connect(flavour) as fourth:
+        others = (
+            it.get_database_client(database.id).get_container_client(container.id) for it in (second, third, fourth)
         )
-        work = Work(container, other, third, flavour)
+        work = Work(container, *others, flavour)
         await work.fill()
         jobs = [
             move_ranges(Ranges(database.id, container.id), work),

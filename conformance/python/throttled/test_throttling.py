@@ -3,19 +3,11 @@
 import asyncio
 import time
 
-import pytest
-
 from support import BY_PK, unique
 
 THROUGHPUT = 400
 WRITES = 2_000
 WRITERS = 16
-
-
-@pytest.fixture(scope="session", params=["async"])
-def flavour(request):
-    """The asynchronous client. The synchronous one ran out of its retries before waiting requests kept their turn; it was not tried since."""
-    return request.param
 
 
 async def test_a_burst_completes_at_the_provisioned_rate(database):

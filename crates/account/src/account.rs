@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Env, Failure};
+use query::ParseCache;
 use store::Store;
 
 use crate::catalog::Catalog;
@@ -63,6 +64,8 @@ pub(crate) struct Inner {
     pub(crate) scripts: Scripts,
     pub(crate) shared_buckets: Arc<SharedBuckets>,
     pub(crate) relocations: Arc<Relocations>,
+    /// The query texts that applications send again and again.
+    pub(crate) parses: Arc<ParseCache>,
     metrics: Arc<Metrics>,
 }
 
@@ -74,6 +77,7 @@ impl Inner {
             scripts: self.scripts.clone(),
             shared_buckets: Arc::clone(&self.shared_buckets),
             relocations: Arc::clone(&self.relocations),
+            parses: Arc::clone(&self.parses),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -105,7 +109,8 @@ impl Account {
         let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
-        let inner = Inner { catalog, scripts, shared_buckets, relocations, metrics };
+        let parses = Arc::default();
+        let inner = Inner { catalog, scripts, shared_buckets, relocations, parses, metrics };
         Ok(Arc::new(Account { inner }))
     }
 

@@ -110,7 +110,7 @@ fn settings(
 ) -> Settings {
     Settings {
         container: record.rid,
-        container_link: self_link(chain),
+        container_link: self_link(chain).into(),
         definition: properties.definition.clone(),
         unique_keys: properties.unique_keys.clone(),
         default_ttl: properties.default_ttl,

@@ -17,10 +17,7 @@ impl ItemSource for Resources {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
         let numbered =
             (1..).zip(&self.0).filter(move |(number, _)| after.is_none_or(|a| *number > a));
-        Box::new(
-            numbered
-                .map(|(number, value)| Ok(SourceItem { number, value: value.clone(), bytes: 0 })),
-        )
+        Box::new(numbered.map(|(number, value)| Ok(SourceItem::new(number, value.clone(), 0))))
     }
 }
 
@@ -41,7 +38,7 @@ pub(crate) fn run(env: &Env, query: &QueryText, resources: Vec<Value>) -> Result
             continuation: continuation.as_deref(),
         };
         let page = statement.run(&source, &request)?;
-        rows.extend(page.rows);
+        rows.extend(page.rows.into_iter().map(query::Row::into_value));
         continuation = page.continuation;
         if continuation.is_none() {
             return Ok(rows);

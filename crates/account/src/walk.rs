@@ -30,6 +30,11 @@ impl<P: Clone> Walk<P> {
         Walk { cursors: VecDeque::from([Cursor { epks, position }]) }
     }
 
+    /// A walk with nothing left to read.
+    pub(crate) fn done() -> Walk<P> {
+        Walk { cursors: VecDeque::new() }
+    }
+
     /// What of the walk lies in `epks`; `None` if nothing does.
     pub(crate) fn within(self, epks: &EpkRange) -> Option<Walk<P>> {
         let cut = |cursor: Cursor<P>| {
@@ -97,7 +102,7 @@ mod tests {
         store.commit(batch).wait().unwrap();
         let settings = Settings {
             container: Rid::container(1, 1),
-            container_link: String::new(),
+            container_link: "".into(),
             definition,
             unique_keys: Vec::new(),
             default_ttl: None,

@@ -5,6 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use account::FeedStart;
 use model::{Epk, EpkRange, Value};
 use support::Client;
 
@@ -139,4 +140,29 @@ async fn several_ranges_give_a_compound_session_token() {
     assert_eq!(page.facts.range, None);
     let one = client.items().range(1).feed().await.expect(200);
     assert_eq!(one.facts.range, Some(model::RangeId(1)));
+}
+
+#[tokio::test]
+async fn a_range_without_the_key_has_nothing_of_it_and_is_not_gone() {
+    let client = filled(4, 60).await;
+    let key = r#"["k1"]"#;
+    let home = client.items().key(key).read("1").await.expect(200).facts.range.unwrap().0;
+    for id in 0..4 {
+        let items = client.items().key(key).range(id);
+        let feed = items.feed().await.expect(200);
+        let rows = items.query("SELECT c.id FROM c ORDER BY c.id").await.expect(200);
+        assert_eq!(feed.facts.range.map(|it| it.0), Some(id));
+        assert!(feed.facts.session.is_some() && rows.facts.session.is_some());
+        let changes = items.changes(FeedStart::default()).await;
+        if id == home {
+            assert_eq!((feed.rows.len(), rows.rows.len(), changes.rows.len()), (6, 6, 6));
+            continue;
+        }
+        assert!(feed.rows.is_empty() && rows.rows.is_empty(), "range {id}");
+        assert!(feed.facts.continuation.is_none() && rows.facts.continuation.is_none());
+        let after = changes.expect(304).facts.etag.unwrap().as_str().to_owned();
+        let start = FeedStart { after: Some(after), ..FeedStart::default() };
+        items.changes(start).await.expect(304);
+    }
+    client.items().key(key).range(9).feed().await.expect_sub(410, 1002);
 }

@@ -185,7 +185,7 @@ async fn continuations_are_as_short_as_the_client_says() {
         let body = format!(r#"{{"id":"{n}","pk":"k{n}","name":"{long}{n:02}"}}"#);
         client.items().create(&body).await.expect(201);
     }
-    for (kib, is_short) in [(None, false), (Some(1), true), (Some(2), false)] {
+    for (kib, is_short) in [(None, false), (Some(1), true), (Some(2), true), (Some(16), false)] {
         let (mut names, mut continuation, mut longest) = (Vec::new(), None, 0);
         loop {
             let page = client.with_options(|options| {
@@ -211,6 +211,7 @@ async fn continuations_are_as_short_as_the_client_says() {
         let expected: Vec<String> = (0..20).map(|n| format!("{n:02}")).collect();
         assert_eq!(names, expected, "{kib:?}");
         assert_eq!(longest <= 1024, is_short, "{kib:?}: {longest}");
+        assert!(kib.is_none_or(|kib| longest <= kib as usize * 1024), "{kib:?}: {longest}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::{cmp::Ordering, fmt::Write as _};
 
-use model::json::{SYSTEM_PROPERTIES, parse};
+use model::json::{Picks, SYSTEM_PROPERTIES, parse, pick};
 use model::{
     ETag, ItemBody, Lsn, Number, Object, PropertyPath, Rid, Value, order, with_system_properties,
 };
@@ -120,7 +120,64 @@ fn without_system(item: &Value) -> Value {
     Value::Object(object)
 }
 
+/// Paths of names that lead somewhere or nearly.
+fn any_path() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(prop_oneof![4 => "[a-e]{1,2}", 1 => any_name()], 1..5)
+}
+
+fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, name| value.get(name))
+}
+
+fn all_paths(value: &Value, path: &mut Vec<String>, visit: &mut dyn FnMut(&[String])) {
+    for (name, value) in value.as_object().into_iter().flat_map(Object::iter) {
+        path.push(name.to_owned());
+        visit(path);
+        all_paths(value, path, visit);
+        path.pop();
+    }
+}
+
 proptest! {
+    #[test]
+    fn picked_parts_are_those_of_the_whole(
+        value in any_value(), seed: u64, guesses in prop::collection::vec(any_path(), 0..4), chosen: u64,
+    ) {
+        let mut paths = guesses;
+        let mut n_seen = 0;
+        all_paths(&value, &mut Vec::new(), &mut |path| {
+            n_seen += 1;
+            if chosen >> (n_seen % 64) & 1 == 1 && paths.len() < 8 {
+                paths.push(path.to_vec());
+            }
+        });
+        let mut picks = Picks::NOTHING;
+        for path in &paths {
+            picks.add(path.iter().map(String::as_str));
+        }
+        let picked = pick(loosely(&value, seed).as_bytes(), &picks, 0).unwrap();
+        for path in &paths {
+            let part = at(&picked, path).map(Value::to_text);
+            prop_assert_eq!(part, at(&value, path).map(Value::to_text), "{:?}", path);
+        }
+        let mut strays = 0;
+        all_paths(&picked, &mut Vec::new(), &mut |own| {
+            let is_picked = |path: &Vec<String>| path.starts_with(own) || own.starts_with(path);
+            strays += usize::from(!paths.iter().any(is_picked));
+        });
+        prop_assert_eq!(strays, 0, "nothing else is read");
+    }
+
+    #[test]
+    fn picking_from_any_bytes_is_harmless(bytes in any::<Vec<u8>>(), path in any_path()) {
+        let mut picks = Picks::NOTHING;
+        picks.add(path.iter().map(String::as_str));
+        let _ = pick(&bytes, &picks, 0);
+        let mut text = b"{\"a\":".to_vec();
+        text.extend_from_slice(&bytes);
+        let _ = pick(&text, &picks, 0);
+    }
+
     #[test]
     fn what_is_written_reads_back(value in any_value()) {
         let text = value.to_text();

@@ -27,6 +27,11 @@ use clap::Parser;
 
 use arguments::{Arguments, Command};
 
+/// Queries and writes allocate a lot on several threads at once. The C library's allocator gives memory back to the system
+/// and fetches it again within a single request, which took a fifth of the time of a short query.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use store::{Batch, Store};
 
 use crate::expiry::Sweep;
-use crate::index::StateCache;
+use crate::index::LookCache;
 use crate::keys::Keys;
 use crate::reader::{Liveness, Purges, Reader};
 use crate::record::Head;
@@ -43,7 +43,7 @@ pub(crate) struct Inner {
     /// Purges as of the last acknowledged commit.
     pub(crate) purges: RwLock<Purges>,
     pub(crate) sweep: Mutex<Sweep>,
-    pub(crate) index_states: StateCache,
+    pub(crate) index_looks: LookCache,
 }
 
 impl Inner {
@@ -85,7 +85,7 @@ impl Partition {
             purges: RwLock::new(writer.purges.clone()),
             writer: Mutex::new(writer),
             sweep: Mutex::new(Sweep::default()),
-            index_states: StateCache::default(),
+            index_looks: LookCache::default(),
         })))
     }
 

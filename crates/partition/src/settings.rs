@@ -1,5 +1,6 @@
 //! What a partition must know of its container, and the parts of it that a caller can name.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Epk, EpkRange, PartitionKey, PartitionKeyDefinition, PropertyPath, Rid};
@@ -13,7 +14,7 @@ pub const LOGICAL_BYTES_MAX: u64 = 20 << 30;
 pub struct Settings {
     pub container: Rid,
     /// `dbs/<rid>/colls/<rid>/`, the start of every `_self`.
-    pub container_link: String,
+    pub container_link: Arc<str>,
     pub definition: PartitionKeyDefinition,
     /// Each unique key is a list of paths. Never changes in the life of a container.
     pub unique_keys: Vec<Vec<PropertyPath>>,

@@ -1,12 +1,14 @@
 //! Items for queries: one consistent look at a scope, in creation order.
 
-use model::EpkRange;
-use query::{ItemIndex, ItemSource, SourceItem};
+use std::sync::Arc;
+
+use model::{EpkRange, Rid};
+use query::{ItemIndex, ItemSource, SourceItem, StoredItem, System};
 
 use crate::index::IndexView;
 use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
-use crate::{Error, Result, Scope};
+use crate::{Result, Scope};
 
 /// The live items of a scope as they were when the source was made.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ impl Partition {
 
     fn open_source(&self, reader: Reader, scope: ScopeFilter, is_whole: bool) -> Source {
         // A scan meets the same trouble with the store and reports it.
-        let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_states);
+        let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_looks);
         Source { index: index.ok().flatten(), reader, scope }
     }
 }
@@ -63,7 +65,7 @@ impl ItemSource for Source {
                 if !self.reader.shows(&self.scope, &record)? {
                     return Ok(None);
                 }
-                self.reader.source_item(number, &record).map(Some)
+                Ok(Some(self.reader.source_item(number, &record)))
             });
             item.map_err(|error| query::Error::source(&error)).transpose()
         }))
@@ -81,14 +83,19 @@ impl Source {
         if !self.reader.shows(&self.scope, &record)? {
             return Ok(None);
         }
-        self.reader.source_item(number, &record).map(Some)
+        Ok(Some(self.reader.source_item(number, &record)))
     }
 }
 
 impl Reader {
-    fn source_item(&self, number: u64, record: &crate::record::ItemRecord) -> Result<SourceItem> {
-        let value = model::json::parse(&self.render(number, record, None))
-            .map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
-        Ok(SourceItem { number, value, bytes: record.text().len() })
+    /// Hands out the stored text as it is: a query reads little of it.
+    fn source_item(&self, number: u64, record: &crate::record::ItemRecord) -> SourceItem {
+        let system = System {
+            rid: Rid::item(&self.settings.container, number),
+            container_link: Arc::clone(&self.settings.container_link),
+            lsn: record.moment.lsn,
+            ts: record.ts,
+        };
+        SourceItem::stored(number, StoredItem { text: record.text_bytes(), system: Some(system) })
     }
 }

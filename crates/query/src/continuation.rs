@@ -8,21 +8,26 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::Value;
 
 use crate::error::{Error, Result};
+use crate::mark::{Among, Mark, Passing};
 use crate::sort_key::{Place, SortKey};
 
-/// Limit: longer tokens would not fit into headers; a position whose keys are longer is counted instead.
-pub(crate) const KEYS_BYTES_MAX: usize = 900;
+/// Limit: longer tokens would not fit into headers; of longer keys a position has the beginning.
+pub(crate) const KEYS_BYTES_MAX: usize = 2700;
 
 /// Bytes of a token beside the keys.
 const AROUND_KEYS: usize = 150;
 
 /// Limit: longest token that is read.
-const TOKEN_BYTES_MAX: usize = 4096;
+const TOKEN_BYTES_MAX: usize = 8192;
 
 /// The first characters of every token; the digit is the version of the form.
 const PREFIX: &str = "O1.";
 
 /// Where the next page starts.
+///
+/// A position names items and values, so that it means the same whatever ranges the items lie in and whatever was
+/// written since: a row that is there all the time is returned once. Only [`Position::Near`] counts, among rows with
+/// different keys that have a long beginning in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Position {
     /// After an item, or after some rows of it.
@@ -33,10 +38,10 @@ pub(crate) enum Position {
         /// Rows returned or skipped by OFFSET so far.
         passed: u64,
     },
-    /// After a row of an ordered query.
+    /// After a row of an ordered query, or of one that has an order of its own because it returns each value once.
     Sorted { place: Place, passed: u64 },
-    /// After a number of rows.
-    Count { passed: u64 },
+    /// After some of the rows whose keys begin alike and are too long to be named.
+    Near { among: Among, passed: u64 },
 }
 
 impl Position {
@@ -52,13 +57,17 @@ impl Position {
         decode(token).ok_or(Error::Continuation)
     }
 
-    /// Makes the position after a sorted row: by its keys, or by counting when they are too long.
-    pub(crate) fn after_sorted(place: Place, passed: u64, keys_bytes_max: usize) -> Position {
-        let keys_bytes: usize = place.keys.iter().map(|key| key.to_wire().to_text().len()).sum();
-        if keys_bytes > keys_bytes_max {
-            return Position::Count { passed };
+    /// Makes the position after a sorted row, given how many rows begin as it does.
+    pub(crate) fn after_sorted(
+        place: Place,
+        passed: u64,
+        passing: &Passing,
+        keys_bytes_max: usize,
+    ) -> Position {
+        match passing.among(&place, keys_bytes_max) {
+            None => Position::Sorted { place, passed },
+            Some(among) => Position::Near { among, passed },
         }
-        Position::Sorted { place, passed }
     }
 
     fn to_values(&self) -> Vec<Value> {
@@ -76,7 +85,17 @@ impl Position {
                 Value::from(place.row.to_string()),
                 Value::from(passed.to_string()),
             ],
-            Position::Count { passed } => vec![Value::from("c"), Value::from(passed.to_string())],
+            Position::Near { among, passed } => {
+                let Among { mark, digest, number, row, n_others, n_rows } = among;
+                let mut values = vec![
+                    Value::from("n"),
+                    Value::Array(mark.keys.iter().map(SortKey::to_wire).collect()),
+                    mark.beginning.as_deref().map_or(Value::Null, Value::from),
+                ];
+                let numbers = [digest, number, row, n_others, n_rows, passed];
+                values.extend(numbers.map(|number| Value::from(number.to_string())));
+                values
+            }
         }
     }
 }
@@ -99,6 +118,9 @@ fn decode(token: &str) -> Option<Position> {
     }
     let values = model::json::parse(&text).ok()?;
     let number = |value: &Value| value.as_str()?.parse::<u64>().ok();
+    let keys = |value: &Value| -> Option<Vec<SortKey>> {
+        value.as_array()?.iter().map(SortKey::from_wire).collect()
+    };
     let [kind, rest @ ..] = values.as_array()? else { return None };
     Some(match (kind.as_str()?, rest) {
         ("i", [item, rows, passed]) => Position::Item {
@@ -106,15 +128,27 @@ fn decode(token: &str) -> Option<Position> {
             rows: if rows.is_null() { None } else { Some(number(rows)?) },
             passed: number(passed)?,
         },
-        ("s", [keys, item, row, passed]) => Position::Sorted {
-            place: Place {
-                keys: keys.as_array()?.iter().map(SortKey::from_wire).collect::<Option<_>>()?,
-                number: number(item)?,
-                row: number(row)?,
-            },
+        ("s", [own, item, row, passed]) => Position::Sorted {
+            place: Place { keys: keys(own)?, number: number(item)?, row: number(row)? },
             passed: number(passed)?,
         },
-        ("c", [passed]) => Position::Count { passed: number(passed)? },
+        ("n", [own, beginning, digest, item, row, n_others, n_rows, passed]) => {
+            let beginning = match beginning {
+                Value::Null => None,
+                text => Some(text.as_str()?.to_owned()),
+            };
+            Position::Near {
+                among: Among {
+                    mark: Mark { keys: keys(own)?, beginning },
+                    digest: number(digest)?,
+                    number: number(item)?,
+                    row: number(row)?,
+                    n_others: number(n_others)?,
+                    n_rows: number(n_rows)?,
+                },
+                passed: number(passed)?,
+            }
+        }
         _ => return None,
     })
 }
@@ -132,7 +166,7 @@ mod tests {
 
     fn round_trip(position: &Position) {
         let token = position.encode();
-        assert!(token.is_ascii() && token.len() < 1400, "{token}");
+        assert!(token.is_ascii() && token.len() < 4096, "{token}");
         assert_eq!(&Position::decode(&token).unwrap(), position);
     }
 
@@ -146,19 +180,34 @@ mod tests {
             SortKey::new(Some(&Value::Array(vec![Value::from(1)]))),
         ];
         round_trip(&Position::Sorted { place: Place { keys, number: 7, row: 1 }, passed: 2 });
-        round_trip(&Position::Count { passed: 12 });
+        round_trip(&Position::Near { among: Among::default(), passed: 12 });
     }
 
     #[test]
-    fn long_keys_are_counted_instead() {
-        let keys = vec![SortKey::new(Some(&Value::from("x".repeat(2000))))];
-        let place = Place { keys, number: 7, row: 1 };
-        assert_eq!(Position::after_sorted(place, 5, KEYS_BYTES_MAX), Position::Count { passed: 5 });
+    fn of_long_keys_a_position_has_the_beginning() {
+        let place = |text: String| {
+            let keys =
+                vec![SortKey::new(Some(&Value::from(2))), SortKey::new(Some(&Value::from(text)))];
+            Place { keys, number: 7, row: 1 }
+        };
+        let [short, longer, longest] = [200, 2000, 3000].map(|n| place("ä\u{1}".repeat(n / 2)));
+        let mut passing = Passing::default();
+        passing.pass(&short.keys, KEYS_BYTES_MAX);
+        let position = Position::after_sorted(short.clone(), 4, &passing, KEYS_BYTES_MAX);
+        assert_eq!(position, Position::Sorted { place: short, passed: 4 });
+        for place in [&longer, &longest, &longest] {
+            passing.pass(&place.keys, KEYS_BYTES_MAX);
+        }
+        let position = Position::after_sorted(longest, 5, &passing, KEYS_BYTES_MAX);
+        round_trip(&position);
+        let Position::Near { among, passed: 5 } = position else { panic!("{position:?}") };
+        assert_eq!((among.number, among.row, among.n_others, among.n_rows), (7, 1, 1, 3));
+        assert!(among.mark.beginning.is_some_and(|text| text.chars().count() > 400));
     }
 
     #[test]
     fn damaged_tokens_are_refused() {
-        let token = Position::Count { passed: 12 }.encode();
+        let token = Position::Item { number: 1, rows: None, passed: 12 }.encode();
         let mut damaged = token.clone();
         damaged.replace_range(4..5, "x");
         for text in ["", "O1.", "O1.aa.0", "+RID:~abc", &damaged, &"x".repeat(9000)] {

@@ -23,16 +23,21 @@ mod eval;
 mod format;
 mod functions;
 pub mod index;
+mod item;
 mod lex;
+mod mark;
 mod merged;
 mod operators;
 mod parse;
+mod parse_cache;
 mod plan;
 mod policy;
 mod resume;
+mod row;
 mod sort_key;
 mod source;
 mod statement;
+mod timed;
 mod value;
 
 pub use bind::ComputedProperty;
@@ -42,13 +47,17 @@ pub use lex::TEXT_BYTES_MAX;
 pub use merged::{DEGREE_MAX, MergedSource};
 pub use operators::{Metrics, Page, PageRequest};
 pub use parse::{DEPTH_MAX, JOINS_MAX, SUBQUERY_DEPTH_MAX, UDFS_MAX, parse};
+pub use parse_cache::ParseCache;
 pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;
+pub use row::Row;
 pub use source::{
-    Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem,
+    Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem, StoredItem,
+    System,
 };
 pub use statement::{PrepareOptions, Statement};
+pub use timed::TimedSource;
 
 /// Returns the text of a query as the planner prints it.
 pub fn canonical_text(query: &ast::Query) -> String {

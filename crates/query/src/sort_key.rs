@@ -8,6 +8,12 @@ use crate::bind::tree::OrderKey;
 use crate::index::Term;
 use crate::value::{Hash128, structural_hash};
 
+/// Bytes that a character takes in JSON, at most: `\u0000`.
+pub(crate) const CHAR_BYTES_MAX: usize = 6;
+
+/// Bytes around a text in JSON.
+pub(crate) const QUOTES: usize = 2;
+
 /// One value to sort by.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SortKey {
@@ -78,6 +84,17 @@ impl SortKey {
         }
     }
 
+    /// Returns a length that the text of the wire form surely does not exceed.
+    pub(crate) fn wire_bytes_max(&self) -> usize {
+        match self {
+            SortKey::Primitive(Value::String(text)) => {
+                text.chars().count().saturating_mul(CHAR_BYTES_MAX) + QUOTES
+            }
+            SortKey::Undefined | SortKey::Primitive(_) => 32,
+            SortKey::Array(_) | SortKey::Object(_) => 96,
+        }
+    }
+
     pub(crate) fn to_wire(&self) -> Value {
         let hashed = |kind: &str, hash: &Hash128| {
             let mut object = Object::new();
@@ -124,6 +141,20 @@ impl SortOrder {
         SortOrder { keys: keys.iter().map(direction).collect() }
     }
 
+    /// Adds keys that ascend, below the others.
+    pub(crate) fn then_ascending(mut self, n_keys: usize) -> SortOrder {
+        let ascending = || Direction { descending: false, undefined_last: false };
+        self.keys.extend(std::iter::repeat_with(ascending).take(n_keys));
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(descending: &[bool]) -> SortOrder {
+        let direction =
+            |descending: &bool| Direction { descending: *descending, undefined_last: false };
+        SortOrder { keys: descending.iter().map(direction).collect() }
+    }
+
     pub(crate) fn n_keys(&self) -> usize {
         self.keys.len()
     }
@@ -136,6 +167,11 @@ impl SortOrder {
             }
         }
         Ordering::Equal
+    }
+
+    /// Compares values of one key.
+    pub(crate) fn compare_key(&self, at: usize, left: &SortKey, right: &SortKey) -> Ordering {
+        self.keys.get(at).map_or(Ordering::Equal, |direction| direction.compare(left, right))
     }
 
     /// Wire: ties come by rid, ascending or descending as the first key does.

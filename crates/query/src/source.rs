@@ -1,20 +1,10 @@
 //! The seam to the data: where items come from, and what an index of them offers.
 
-use model::{Failure, Value};
+use model::Failure;
 
 use crate::error::Error;
 use crate::index::{Declared, IndexPath, TermSpan};
-
-/// One item as a source hands it out.
-#[derive(Clone, Debug)]
-pub struct SourceItem {
-    /// The item number; grows along a scan and never changes.
-    pub number: u64,
-    /// The whole item, system properties included.
-    pub value: Value,
-    /// The stored length, for metrics and charges.
-    pub bytes: usize,
-}
+pub use crate::item::{SourceItem, StoredItem, System};
 
 /// One entry of an index.
 #[derive(Clone, Debug, Eq, PartialEq)]

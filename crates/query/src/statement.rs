@@ -11,6 +11,7 @@ use crate::continuation::keys_bytes_max;
 use crate::error::Result;
 use crate::eval::{Flow, Frame, each_row};
 use crate::operators::{self, Page, PageRequest};
+use crate::parse_cache::ParseCache;
 use crate::plan::{self, IndexUsage};
 use crate::policy::OrderPolicy;
 use crate::resume::ResumeFilter;
@@ -35,6 +36,8 @@ pub struct PrepareOptions {
     pub resume_filter: Option<ResumeFilter>,
     /// How long a continuation should be at most: a shorter one may cost the next page more.
     pub continuation_bytes_max: Option<usize>,
+    /// Where trees of texts are remembered, if anywhere.
+    pub parses: Option<Arc<ParseCache>>,
 }
 
 impl PrepareOptions {
@@ -49,6 +52,7 @@ impl PrepareOptions {
             order_policy: None,
             resume_filter: None,
             continuation_bytes_max: None,
+            parses: None,
         }
     }
 }
@@ -56,7 +60,7 @@ impl PrepareOptions {
 /// A prepared query.
 #[derive(Debug)]
 pub struct Statement {
-    ast: ast::Query,
+    ast: Arc<ast::Query>,
     query: tree::Query,
     context: Context,
     parameters: Vec<(String, Value)>,
@@ -73,7 +77,10 @@ impl Statement {
         parameters: &[(String, Value)],
         options: &PrepareOptions,
     ) -> Result<Statement> {
-        let ast = crate::parse::parse(text)?;
+        let ast = match &options.parses {
+            Some(parses) => parses.parse(text)?,
+            None => Arc::new(crate::parse::parse(text)?),
+        };
         let context = Context {
             env: options.env.clone(),
             udf_host: options.udf_host.clone(),

@@ -10,12 +10,12 @@ mod indexed;
 use std::sync::Arc;
 
 use case_file::{Case, Container, Expected};
-use client::{MemorySource, run_all, run_plan};
+use client::{MemorySource, run_all, run_plan, stored};
 use indexed::IndexedSource;
 use model::{Env, Failure, PartitionKey, PartitionKeyDefinition, Rid, Value};
 use query::{
     ComputedProperty, DistanceFunction, Features, OrderPolicy, PrepareOptions, Refusal,
-    ResumeFilter, SourceItem, Statement, UdfHost, VectorEmbedding, index::IndexPolicy,
+    ResumeFilter, Statement, UdfHost, VectorEmbedding, index::IndexPolicy,
 };
 
 /// The functions that cases define, without JavaScript.
@@ -73,7 +73,7 @@ fn source(container: &Container) -> MemorySource {
         let object = value.as_object_mut().unwrap();
         object.insert("_rid", Rid::item(&parent, number).to_string());
         object.insert("_ts", 1);
-        SourceItem { number, value, bytes: 100 }
+        stored(number, &value.to_text())
     });
     MemorySource { items: items.collect() }
 }

@@ -7,12 +7,12 @@ mod client;
 mod indexed;
 mod naive;
 
-use client::{MemorySource, run_all};
+use client::{MemorySource, run_all, stored};
 use indexed::IndexedSource;
 use model::{Env, Value};
 use naive::{Cond, Constants, Operand, Path, Query, Shape, V};
 use query::index::IndexPolicy;
-use query::{ItemSource, MergedSource, PrepareOptions, SourceItem, Statement};
+use query::{ItemSource, MergedSource, PrepareOptions, SourceItem, Statement, TimedSource};
 
 /// Sets of documents, and queries on each.
 #[cfg(not(feature = "slow"))]
@@ -261,6 +261,8 @@ fn json(text: &str) -> Value {
 struct World {
     values: Vec<V>,
     plain: MemorySource,
+    /// The same items as values, of which nothing can be left unread.
+    whole: MemorySource,
     indexed: IndexedSource,
     /// The same items in three parts, with and without an index, merged as the server does it.
     merged: MergedSource<IndexedSource>,
@@ -271,13 +273,8 @@ impl World {
     fn new(random: &mut Random) -> World {
         let n_items = 1 + random.below(40);
         let values: Vec<V> = (1..=n_items).map(|number| random.item(number)).collect();
-        let items: Vec<SourceItem> = (1..)
-            .zip(&values)
-            .map(|(number, value)| {
-                let text = value.json();
-                SourceItem { number, value: json(&text), bytes: text.len() }
-            })
-            .collect();
+        let items: Vec<SourceItem> =
+            (1..).zip(&values).map(|(number, value)| stored(number, &value.json())).collect();
         let policy = random.policy();
         let mut indexed = IndexedSource::new(&items, policy.clone());
         indexed.is_exact = !random.one_in(3);
@@ -289,7 +286,11 @@ impl World {
         let merged = MergedSource::new(parts, 1 + random.below(2));
         let plain_parts = (0..3).map(|own| MemorySource { items: part(own) }).collect();
         let merged_plain = MergedSource::new(plain_parts, 1);
-        World { values, plain: MemorySource { items }, indexed, merged, merged_plain }
+        let whole = items.iter().map(|item| {
+            SourceItem::new(item.number, item.to_value().unwrap().into_owned(), item.bytes)
+        });
+        let whole = MemorySource { items: whole.collect() };
+        World { values, plain: MemorySource { items }, whole, indexed, merged, merged_plain }
     }
 
     fn check(&self, query: &Query, random: &mut Random) {
@@ -304,7 +305,12 @@ impl World {
         let statement = Statement::prepare(&text, &parameters, &options)
             .unwrap_or_else(|error| panic!("{error}: {}", context()));
         let plain = run_all(&statement, &self.plain, 1000).unwrap();
+        let texts = |rows: &[Value]| rows.iter().map(Value::to_text).collect::<Vec<_>>();
+        let whole = run_all(&statement, &self.whole, 1000).unwrap();
+        assert_eq!(texts(&plain), texts(&whole), "parts of items: {}", context());
         let page = 1 + random.below(5);
+        let timed = TimedSource::new(&self.indexed, &options.env);
+        assert_eq!(run_all(&statement, &timed, page).unwrap(), plain, "timed: {}", context());
         for items_max in [1000, page] {
             let found = run_all(&statement, &self.indexed, items_max).unwrap();
             assert_eq!(

@@ -3,10 +3,10 @@
 
 mod client;
 
-use client::{MemorySource, run_all};
+use client::{MemorySource, run_all, stored};
 use model::{Env, PartitionKeyDefinition, Value};
 use proptest::prelude::*;
-use query::{Features, PageRequest, PrepareOptions, SourceItem, Statement, parse};
+use query::{Features, PageRequest, PrepareOptions, Statement, parse};
 
 fn sample() -> MemorySource {
     let texts = [
@@ -15,11 +15,7 @@ fn sample() -> MemorySource {
         r#"{"id":"3","a":null,"b":"2030-01-02T03:04:05Z","c":"no","v":[1,2,3]}"#,
         r#"{"id":"4","a":1e308,"b":true,"c":[[1],[2,[3]]]}"#,
     ];
-    let items = (1..).zip(texts).map(|(number, text)| SourceItem {
-        number,
-        value: model::json::parse(text.as_bytes()).unwrap(),
-        bytes: text.len(),
-    });
+    let items = (1..).zip(texts).map(|(number, text)| stored(number, text));
     MemorySource { items: items.collect() }
 }
 
@@ -45,7 +41,7 @@ fn exercise(text: &str) {
         _ => {}
     }
     for item in &source.items {
-        let _ = statement.matches(&item.value);
+        let _ = statement.matches(&item.to_value().unwrap());
     }
 }
 

@@ -3,13 +3,9 @@
 
 mod client;
 
-use client::{MemorySource, run_all};
+use client::{MemorySource, run_all, stored};
 use model::{Env, PartitionKey, PartitionKeyDefinition, Rid, Value};
-use query::{Error, Features, PrepareOptions, SourceItem, Statement};
-
-fn json(text: &str) -> Value {
-    model::json::parse(text.as_bytes()).unwrap()
-}
+use query::{Error, Features, PrepareOptions, Statement};
 
 fn options() -> PrepareOptions {
     PrepareOptions::new(Env::fixed(1, 1))
@@ -137,7 +133,7 @@ fn texts() -> MemorySource {
     let items = (1..).zip(rows).map(|(number, (id, text, vector))| {
         let rid = Rid::item(&parent, number);
         let text = format!(r#"{{"id":"{id}","t":"{text}","v":{vector},"_rid":"{rid}"}}"#);
-        SourceItem { number, value: json(&text), bytes: text.len() }
+        stored(number, &text)
     });
     MemorySource { items: items.collect() }
 }

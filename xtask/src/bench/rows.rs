@@ -10,6 +10,8 @@ use crate::client::{Account, Connection, Request};
 pub(crate) enum Scope {
     /// One physical partition, by its id.
     Range(String),
+    /// All of them, merged by the server.
+    Merged,
 }
 
 /// A query that can be asked again and again.
@@ -31,7 +33,7 @@ impl Asker {
         ranges.iter().map(|range| id(range).context("a range without id")).collect()
     }
 
-    /// All rows of a query in one range.
+    /// All rows of a query in a scope.
     pub(crate) async fn rows(
         &self,
         connection: &mut Connection,
@@ -39,15 +41,17 @@ impl Asker {
         text: &str,
         parameters: &[(&str, u64)],
     ) -> Result<Vec<Value>> {
-        let Scope::Range(id) = scope;
         let parameters: Vec<Value> =
             parameters.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
         let first = Request::new("POST", format!("{}/docs", self.container))
             .header("x-ms-documentdb-isquery", "true")
             .header("x-ms-documentdb-query-enablecrosspartition", "true")
-            .header("x-ms-documentdb-partitionkeyrangeid", id.clone())
             .header("x-ms-max-item-count", "-1")
             .body(json!({"query": text, "parameters": parameters}).to_string());
+        let first = match scope {
+            Scope::Range(id) => first.header("x-ms-documentdb-partitionkeyrangeid", id.clone()),
+            Scope::Merged => first.header("x-orrery-merge", "true"),
+        };
         let mut rows = Vec::new();
         let mut continuation: Option<String> = None;
         loop {

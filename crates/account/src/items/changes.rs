@@ -53,6 +53,7 @@ impl ItemRequest<'_> {
             Some(etag) => self.read_position(scope, etag)?,
             None => Walk::start(scope.epks.clone(), None),
         };
+        let walk = if scope.is_empty { Walk::done() } else { walk };
         let mut walk = walk.by_range(&self.container.ranges);
         if start.is_now && start.after.is_none() {
             for cursor in &mut walk.cursors {
@@ -82,7 +83,7 @@ impl ItemRequest<'_> {
         scope: &FeedScope,
         mut walk: Walk<Option<u64>>,
     ) -> Result<(Page, Positions), Failed> {
-        let mut page = Page::new(self.items_max());
+        let mut page = self.new_page(scope);
         let mut done = Vec::new();
         let mut has_more = false;
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
@@ -117,6 +118,10 @@ impl ItemRequest<'_> {
     }
 
     fn position_etag(&self, scope: &FeedScope, positions: &Positions) -> ETag {
+        // What the range does not have, it never will: any position is as good.
+        if scope.is_empty {
+            return ETag::from_text("0");
+        }
         let cursors = &positions.walk.cursors;
         match (scope.is_single(self), cursors.front()) {
             (true, Some(cursor)) if cursors.len() == 1 => {

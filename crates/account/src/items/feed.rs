@@ -74,7 +74,7 @@ impl ItemRequest<'_> {
         let tokens = self.continuations(&sealer, Kind::Items, &scope.text);
         let mut walk: Walk<Option<u64>> =
             self.resume(&tokens, &scope).map_err(|error| self.fail(error))?;
-        let mut page = Page::new(self.items_max());
+        let mut page = self.new_page(&scope);
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
             if self.is_throttled(range, &page)? {
@@ -107,12 +107,22 @@ impl ItemRequest<'_> {
         tokens: &Continuations<'_>,
         scope: &FeedScope,
     ) -> Result<Walk<P>> {
-        match &self.options.continuation {
-            None => Ok(Walk::start(scope.epks.clone(), P::default())),
-            Some(token) => {
-                tokens.read(token)?.within(&scope.epks).ok_or(Error::ContinuationInvalid)
-            }
+        let walk = match &self.options.continuation {
+            None => Walk::start(scope.epks.clone(), P::default()),
+            // Nothing may be left here: a range that split after it had been merged of one that was read already.
+            Some(token) => tokens.read(token)?.within(&scope.epks).unwrap_or_else(Walk::done),
+        };
+        Ok(if scope.is_empty { Walk::done() } else { walk })
+    }
+
+    /// A page without rows. A named range has served it even if it has nothing of the scope.
+    pub(super) fn new_page(&self, scope: &FeedScope) -> Page {
+        let mut page = Page::new(self.items_max());
+        let named = self.range.and_then(|id| self.container.ranges.by_id(id));
+        if let Some(range) = named.filter(|_| scope.is_empty) {
+            page.serve(range.id(), range.partition.lsn());
         }
+        page
     }
 
     pub(super) fn write_continuation<P: Position + Clone>(

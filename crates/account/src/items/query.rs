@@ -5,12 +5,15 @@
 //! unless a key or a range is named: then the client merges, or there is nothing to merge. A client that asks the
 //! server to merge (`query_merge`) is served.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use model::{Charge, EpkRange, Failure, Status, Value};
 use partition::Source;
-use query::{Features, PageRequest, PrepareOptions, ResumeFilter, Statement};
+use query::{
+    Features, ItemSource, PageRequest, PrepareOptions, ResumeFilter, Statement, TimedSource,
+};
 
 use super::ItemRequest;
 use super::feed::Page;
@@ -67,23 +70,25 @@ impl ItemRequest<'_> {
         cross_partition: bool,
         extras: Extras,
     ) -> Result<Outcome, Failed> {
+        let begin = self.inner.env().monotonic();
         let statement = self.prepare_query(query).map_err(|error| self.fail(error))?;
+        let compile = self.inner.env().monotonic().saturating_sub(begin);
         let target =
             self.target(query, &statement, cross_partition).map_err(|error| self.fail(error))?;
         let sealer = self.inner.catalog.sealer();
         let text = scope_text(&target, query);
         let tokens = self.continuations(&sealer, Kind::Query, &text);
         let walk = self.resume(&tokens, &target.scope).map_err(|error| self.fail(error))?;
-        let wants_usage = extras.wants_index_metrics != IndexMetrics::No;
-        let (page, walk, totals) = match target.merge {
-            Some(degree) => self.merged_rows(&statement, &target, walk, degree, wants_usage)?,
-            None => self.collect_rows(&statement, &target, walk, wants_usage)?,
+        let (page, walk, mut totals) = match target.merge {
+            Some(degree) => self.merged_rows(&statement, &target, walk, degree, extras)?,
+            None => self.collect_rows(&statement, &target, walk, extras)?,
         };
         let continuation =
             self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
         let mut outcome = self.feed_answer(page, continuation);
         outcome.facts.query_execution_info = true;
         if extras.wants_query_metrics {
+            totals.times.compile = compile;
             outcome.facts.query_metrics = Some(query_facts::metrics_text(&totals));
         }
         let usage = totals.index_usage.unwrap_or_default();
@@ -131,6 +136,7 @@ impl ItemRequest<'_> {
             is_geometry: properties.is_geometry,
             vector_embeddings: properties.embeddings.clone(),
             order_policy: Some(properties.order_policy.clone()),
+            parses: Some(Arc::clone(&self.inner.parses)),
             ..PrepareOptions::new(self.inner.env().clone())
         }
     }
@@ -166,6 +172,11 @@ impl ItemRequest<'_> {
         if let Some(degree) = query.merge {
             return Ok(Target { scope, spans: Some(spans), merge: Some(degree) });
         }
+        // A part of a key that one range had when the query began: the pages go on, whatever the ranges are now.
+        if self.key.is_some() && self.options.continuation.is_some() {
+            let merge = query::needs_gateway_refusal(statement).is_some().then_some(1);
+            return Ok(Target { scope, spans: Some(spans), merge });
+        }
         if !cross_partition && self.epks.is_none() {
             return Err(Error::CrossPartitionDisabled);
         }
@@ -189,11 +200,11 @@ impl ItemRequest<'_> {
         statement: &Statement,
         target: &Target,
         mut walk: Walk<Option<String>>,
-        wants_usage: bool,
+        extras: Extras,
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let deadline = started.saturating_add(PAGE_TIME);
-        let mut page = Page::new(self.items_max());
+        let mut page = self.new_page(&target.scope);
         let mut totals = Totals::default();
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             let Some(source) = target.source(range, &cursor.epks) else { continue };
@@ -203,7 +214,7 @@ impl ItemRequest<'_> {
                 break;
             }
             page.serve(range.id(), range.partition.lsn());
-            if wants_usage {
+            if extras.wants_index_metrics != IndexMetrics::No {
                 totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
             }
             let room = page.room();
@@ -213,14 +224,11 @@ impl ItemRequest<'_> {
                 deadline: Some(deadline),
                 continuation: cursor.position.as_deref(),
             };
-            let rows =
-                statement.run(&source, &request).map_err(|error| self.fail_query(range, error))?;
-            totals.add(&rows.metrics);
-            page.add(
-                range.id(),
-                rows.rows.iter().map(to_bytes).collect(),
-                query_facts::charge(&rows.metrics),
-            );
+            let rows = self
+                .run_statement(statement, &source, &request, extras, &mut totals)
+                .map_err(|error| self.fail_query(range, error))?;
+            let texts = self.texts(&rows, &mut totals);
+            page.add(range.id(), texts, query_facts::charge(&rows.metrics));
             if let Some(next) = rows.continuation {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;
@@ -233,6 +241,35 @@ impl ItemRequest<'_> {
         page.charge = page.charge.max(query_facts::charge(&query::Metrics::default()));
         totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
         Ok((page, walk, totals))
+    }
+
+    /// Runs a statement, with a stopwatch if somebody wants to know.
+    pub(super) fn run_statement(
+        &self,
+        statement: &Statement,
+        source: &dyn ItemSource,
+        request: &PageRequest<'_>,
+        extras: Extras,
+        totals: &mut Totals,
+    ) -> query::Result<query::Page> {
+        let page = if extras.wants_query_metrics {
+            let source = TimedSource::new(source, self.inner.env());
+            let page = statement.run(&source, request)?;
+            totals.times.add(&source);
+            page
+        } else {
+            statement.run(source, request)?
+        };
+        totals.add(&page.metrics);
+        Ok(page)
+    }
+
+    /// The rows as they are sent.
+    pub(super) fn texts(&self, page: &query::Page, totals: &mut Totals) -> Vec<Bytes> {
+        let start = self.inner.env().monotonic();
+        let texts = page.rows.iter().map(query::Row::to_bytes).collect();
+        totals.times.write += self.inner.env().monotonic().saturating_sub(start);
+        texts
     }
 
     fn fail_query(&self, range: &Range, error: query::Error) -> Failed {
@@ -249,8 +286,9 @@ impl ItemRequest<'_> {
 /// What a query continuation belongs to: the scope, how ranges are merged, the text and its parameters.
 fn scope_text(target: &Target, query: &QueryText) -> Vec<u8> {
     let mut text = target.scope.text.clone();
-    // A merged query is at one position in all ranges, another one in each range at its own.
-    text.push(u8::from(target.merge.is_some()));
+    // A merged query is at one position in all ranges, another one in each range at its own. One that is merged only
+    // because its range split has one position too.
+    text.push(u8::from(query.merge.is_some()));
     for part in without_resume_filter(&query.text) {
         text.extend_from_slice(part.as_bytes());
     }
@@ -280,10 +318,4 @@ fn without_resume_filter(text: &str) -> [&str; 2] {
         Some((from, to)) if from < to => [&text[..from], &text[to..]],
         _ => [text, ""],
     }
-}
-
-pub(super) fn to_bytes(row: &Value) -> Bytes {
-    let mut bytes = Vec::new();
-    row.write_to(&mut bytes);
-    bytes.into()
 }

@@ -10,8 +10,9 @@ use query::{MergedSource, PageRequest, Statement};
 
 use super::ItemRequest;
 use super::feed::Page;
-use super::query::{PAGE_TIME, Target, account_error, to_bytes};
+use super::query::{Extras, PAGE_TIME, Target, account_error};
 use super::query_facts::{self, Totals};
+use crate::operation::IndexMetrics;
 use crate::outcome::Failed;
 use crate::walk::{Cursor, Walk};
 
@@ -23,7 +24,7 @@ impl ItemRequest<'_> {
         target: &Target,
         mut walk: Walk<Option<String>>,
         degree: usize,
-        wants_usage: bool,
+        extras: Extras,
     ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let mut page = Page::new(self.items_max());
@@ -40,6 +41,7 @@ impl ItemRequest<'_> {
             sources.push(source);
         }
         let source = MergedSource::new(sources, degree);
+        let wants_usage = extras.wants_index_metrics != IndexMetrics::No;
         totals.index_usage = wants_usage.then(|| statement.index_usage(&source));
         let room = page.room();
         let request = PageRequest {
@@ -48,11 +50,11 @@ impl ItemRequest<'_> {
             deadline: Some(started.saturating_add(PAGE_TIME)),
             continuation: position.as_deref(),
         };
-        let rows =
-            statement.run(&source, &request).map_err(|error| self.fail(account_error(error)))?;
-        totals.add(&rows.metrics);
+        let rows = self
+            .run_statement(statement, &source, &request, extras, &mut totals)
+            .map_err(|error| self.fail(account_error(error)))?;
         charge(&mut page, &rows);
-        page.rows = rows.rows.iter().map(to_bytes).collect();
+        page.rows = self.texts(&rows, &mut totals);
         totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
         walk.cursors = VecDeque::new();
         if let Some(next) = rows.continuation {

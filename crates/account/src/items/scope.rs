@@ -18,6 +18,8 @@ pub(super) struct FeedScope {
     pub(super) logical: Option<Logical>,
     /// Part of continuations: a token for one key does not continue another.
     pub(super) text: Vec<u8>,
+    /// The key is not in the range, or not in the span, that was named with it.
+    pub(super) is_empty: bool,
 }
 
 impl FeedScope {
@@ -39,7 +41,8 @@ impl FeedScope {
 impl ItemRequest<'_> {
     pub(super) fn scope(&self) -> Result<FeedScope> {
         let definition = &self.container.properties.definition;
-        let mut scope = FeedScope { epks: EpkRange::full(), logical: None, text: Vec::new() };
+        let mut scope =
+            FeedScope { epks: EpkRange::full(), logical: None, text: Vec::new(), is_empty: false };
         self.allowed.check_key(self.key.as_ref())?;
         if let Some(key) = &self.key {
             definition.check_prefix(key)?;
@@ -54,19 +57,27 @@ impl ItemRequest<'_> {
         }
         if let Some(id) = self.range {
             let range = self.named_range(id)?;
-            scope.epks = self.meet(&scope.epks, &range.entry.epks)?;
+            self.narrow(&mut scope, &range.entry.epks)?;
         }
         if let Some(epks) = &self.epks {
-            scope.epks = self.meet(&scope.epks, epks)?;
+            self.narrow(&mut scope, epks)?;
         }
         Ok(scope)
     }
 
-    /// A span outside the named range: the client's map of ranges is old.
-    fn meet(&self, one: &EpkRange, other: &EpkRange) -> Result<EpkRange> {
-        one.intersect(other).ok_or_else(|| match self.range {
-            Some(range) => self.range_gone(range),
-            None => Error::PropertyInvalid { property: "x-ms-start-epk".into() },
-        })
+    /// Cuts the scope to a span.
+    ///
+    /// Wire: when the range of a key is gone, Java asks all ranges that took its place for the key. The bounds of a range
+    /// never change, so one that exists and does not have the key has nothing of it: no reason to read the map again.
+    fn narrow(&self, scope: &mut FeedScope, span: &EpkRange) -> Result<()> {
+        match (scope.epks.intersect(span), self.range) {
+            (Some(epks), _) => scope.epks = epks,
+            (None, _) if self.key.is_some() => scope.is_empty = true,
+            (None, Some(range)) => return Err(self.range_gone(range)),
+            (None, None) => {
+                return Err(Error::PropertyInvalid { property: "x-ms-start-epk".into() });
+            }
+        }
+        Ok(())
     }
 }

@@ -315,6 +315,26 @@ impl Items<'_> {
 
     pub async fn query_with(&self, text: &str, cross_partition: bool) -> Answer {
         let query = QueryText { text: text.to_owned(), ..QueryText::default() };
+        self.query_as(query, cross_partition).await
+    }
+
+    /// Asks the server to merge ranges, reading up to `degree` of them at once.
+    pub async fn query_merged(&self, text: &str, degree: usize) -> Answer {
+        let merge = Some(degree);
+        self.query_as(QueryText { text: text.to_owned(), merge, ..QueryText::default() }, true)
+            .await
+    }
+
+    pub async fn plan(&self, text: &str) -> Answer {
+        let query = QueryText { text: text.to_owned(), ..QueryText::default() };
+        let supported_features = "Aggregate, CompositeAggregate, CountIf, DCount, Distinct, GroupBy, \
+             MultipleAggregates, MultipleOrderBy, NonStreamingOrderBy, NonValueAggregate, \
+             OffsetAndLimit, OrderBy, Top";
+        let supported_features = supported_features.to_owned();
+        self.run(ItemAction::QueryPlan { query, supported_features }).await
+    }
+
+    pub async fn query_as(&self, query: QueryText, cross_partition: bool) -> Answer {
         let wants_index_metrics = IndexMetrics::No;
         let (wants_query_metrics, enable_scan) = (true, false);
         self.run(ItemAction::Query {

@@ -1,12 +1,14 @@
 //! The index as queries see it: one snapshot, one scope.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use model::Lsn;
 use parking_lot::Mutex;
 use query::index::{Declared, IndexPath, PATH_BYTES_MAX, TermSpan};
 use query::{Direction, Entries, IndexEntry, ItemIndex, Numbers, SourceItem};
+use store::Snapshot;
 
 use super::rules::State;
 use super::times::TIME_PATH;
@@ -19,15 +21,67 @@ use crate::{Error, Result};
 // Limit: items of a partition up to which those without a path are found by elimination; eight bytes each.
 const ELIMINATED_MAX: u64 = 4_000_000;
 
-/// The last state that was read: it changes seldom, and its policies take longer to parse than to compare.
-pub(crate) type StateCache = Mutex<Option<(Bytes, Arc<State>)>>;
+// Limit: numbers of paths that are remembered of a snapshot.
+const NUMBERS_MAX: usize = 64;
 
-/// The state of the index in one snapshot.
+/// What was read last: between two commits all queries see one snapshot, and the state changes more seldom still.
+pub(crate) type LookCache = Mutex<Option<Arc<Look>>>;
+
+/// What a snapshot says of the index.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// Only to be compared: a snapshot that nobody reads is not kept.
+    snapshot: Weak<dyn Snapshot>,
+    /// The stored form, whose policies take longer to parse than to compare.
+    bytes: Bytes,
+    state: Arc<State>,
+    n_items: u64,
+    /// The paths that queries asked for.
+    numbers: Mutex<HashMap<String, Option<u16>>>,
+}
+
+impl Look {
+    /// Looks at the index, unless `last` did at the same snapshot; `None` when the partition has none.
+    fn take(reader: &Reader, last: Option<&Arc<Look>>) -> Result<Option<Arc<Look>>> {
+        let is_same = |last: &&Arc<Look>| {
+            std::ptr::addr_eq(Weak::as_ptr(&last.snapshot), Arc::as_ptr(&reader.snapshot))
+        };
+        if let Some(last) = last.filter(is_same) {
+            return Ok(Some(Arc::clone(last)));
+        }
+        let Some(bytes) = reader.snapshot.get(&reader.keys.index_state())? else { return Ok(None) };
+        let state = match last {
+            Some(last) if last.bytes == bytes => Arc::clone(&last.state),
+            _ => Arc::new(State::decode(&bytes)?),
+        };
+        Ok(Some(Arc::new(Look {
+            snapshot: Arc::downgrade(&reader.snapshot),
+            bytes,
+            state,
+            n_items: reader.head()?.n_items,
+            numbers: Mutex::default(),
+        })))
+    }
+
+    /// Returns the number of a path or declared index; `None` when no item has a term there.
+    fn number(&self, reader: &Reader, path: &str) -> Result<Option<u16>> {
+        if let Some(number) = self.numbers.lock().get(path) {
+            return Ok(*number);
+        }
+        let number = path_record(reader, path)?.map(|record| record.number);
+        let mut numbers = self.numbers.lock();
+        if numbers.len() < NUMBERS_MAX {
+            numbers.insert(path.to_owned(), number);
+        }
+        Ok(number)
+    }
+}
+
+/// The index in one snapshot, for one scope.
 #[derive(Debug)]
 pub(crate) struct IndexView {
-    state: Arc<State>,
+    look: Arc<Look>,
     n_items: Option<u64>,
-    n_indexed: u64,
     is_exact: bool,
 }
 
@@ -37,32 +91,25 @@ impl IndexView {
         reader: &Reader,
         scope: &ScopeFilter,
         is_whole: bool,
-        cache: &StateCache,
+        cache: &LookCache,
     ) -> Result<Option<IndexView>> {
-        let Some(bytes) = reader.snapshot.get(&reader.keys.index_state())? else { return Ok(None) };
-        let mut cached = cache.lock();
-        let state = match &*cached {
-            Some((own, state)) if *own == bytes => Arc::clone(state),
-            _ => {
-                let state = Arc::new(State::decode(&bytes)?);
-                *cached = Some((bytes, Arc::clone(&state)));
-                state
-            }
-        };
-        drop(cached);
-        if state.rules.policy.is_none() {
+        let last = cache.lock().clone();
+        let Some(look) = Look::take(reader, last.as_ref())? else { return Ok(None) };
+        if last.is_none_or(|last| !Arc::ptr_eq(&last, &look)) {
+            *cache.lock() = Some(Arc::clone(&look));
+        }
+        if look.state.rules.policy.is_none() {
             return Ok(None);
         }
-        let n_indexed = reader.head()?.n_items;
         let n_items = match scope {
-            _ if is_whole => Some(n_indexed),
+            _ if is_whole => Some(look.n_items),
             ScopeFilter::All | ScopeFilter::Epks(_) => None,
             ScopeFilter::Place(place) => Some(reader.n_items_of(place)?),
             ScopeFilter::Places { n_items, .. } => Some(*n_items),
         };
         let nothing_dies =
             reader.liveness.default_ttl.is_none() && reader.liveness.purges.is_empty();
-        Ok(Some(IndexView { state, n_items, n_indexed, is_exact: is_whole && nothing_dies }))
+        Ok(Some(IndexView { look, n_items, is_exact: is_whole && nothing_dies }))
     }
 }
 
@@ -146,20 +193,20 @@ impl ItemIndex for Source {
         if text == TIME_PATH {
             return self.reader.head().is_ok_and(|head| head.merged == Lsn::ZERO);
         }
-        if !view.state.rules.covers(path) {
+        if !view.look.state.rules.covers(path) {
             return false;
         }
         // When the book of paths is full, only those in it are indexed.
         text.len() <= PATH_BYTES_MAX
-            && (view.state.n_paths < u16::MAX
+            && (view.look.state.n_paths < u16::MAX
                 || path_record(&self.reader, &text).is_ok_and(|record| record.is_some()))
     }
 
     fn declared(&self) -> Vec<(&str, &Declared)> {
         let Some(view) = &self.index else { return Vec::new() };
-        let mut declared = view.state.rules.declared();
+        let mut declared = view.look.state.rules.declared();
         // When the book of names is full, only those in it are indexed.
-        if view.state.n_paths == u16::MAX {
+        if view.look.state.n_paths == u16::MAX {
             let is_known = |name| path_record(&self.reader, name).is_ok_and(|own| own.is_some());
             declared.retain(|(name, _)| is_known(name));
         }
@@ -179,10 +226,11 @@ impl ItemIndex for Source {
                 Err(error) => Box::new(std::iter::once(Err(failed(&error)))),
             };
         }
-        match path_record(&self.reader, name) {
+        let Some(view) = &self.index else { return Box::new(std::iter::empty()) };
+        match view.look.number(&self.reader, name) {
             Ok(None) => Box::new(std::iter::empty()),
-            Ok(Some(record)) => {
-                let entries = self.entries(record.number, span, after, direction);
+            Ok(Some(number)) => {
+                let entries = self.entries(number, span, after, direction);
                 Box::new(entries.map(|entry| entry.map_err(|error| failed(&error))))
             }
             Err(error) => Box::new(std::iter::once(Err(failed(&error)))),
@@ -206,7 +254,7 @@ impl ItemIndex for Source {
         }
         let record = path_record(&self.reader, &text).ok()?;
         let number = record.as_ref().map(|record| record.number);
-        let list = record.filter(|record| record.epoch == view.state.epoch);
+        let list = record.filter(|record| record.epoch == view.look.state.epoch);
         if let Some(mut absent) = list.and_then(|record| record.absent) {
             let is_later = |number: &u64| match direction {
                 Direction::Forward => after.is_none_or(|after| *number > after),
@@ -255,7 +303,7 @@ impl ItemIndex for Source {
     }
 
     fn n_indexed(&self) -> Option<u64> {
-        Some(self.index.as_ref()?.n_indexed)
+        Some(self.index.as_ref()?.look.n_items)
     }
 
     fn is_exact(&self) -> bool {

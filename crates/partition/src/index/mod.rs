@@ -19,7 +19,7 @@ mod rules;
 mod terms;
 mod times;
 
-pub(crate) use access::{IndexView, StateCache};
+pub(crate) use access::{IndexView, LookCache};
 pub(crate) use book::{Book, BookView, PATHS_MAX};
 pub(crate) use rules::State;
 pub(crate) use terms::TermChange;

@@ -45,6 +45,11 @@ impl ItemRecord {
         self.bytes.get(self.text_at..).unwrap_or_default()
     }
 
+    /// The text without a copy: it keeps all of what the store handed out alive.
+    pub(crate) fn text_bytes(&self) -> Bytes {
+        self.bytes.slice(self.text_at.min(self.bytes.len())..)
+    }
+
     pub(crate) fn place_bytes(&self) -> &[u8] {
         self.bytes.get(HEADER_BYTES..self.text_at).unwrap_or_default()
     }

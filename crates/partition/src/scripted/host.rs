@@ -30,7 +30,7 @@ impl TransactionHost {
             max_text: surroundings.quota.clone(),
         };
         TransactionHost {
-            self_link: settings.container_link.clone(),
+            self_link: settings.container_link.to_string(),
             alt_link: surroundings.alt_link.clone(),
             prepare: surroundings.prepare.clone(),
             usage,
@@ -155,7 +155,7 @@ impl Host for TransactionHost {
             self.transaction()?.query(&statement, items_max, continuation, deadline)
         };
         let page = { run }().map_err(|error| refused(&error))?;
-        let rows = page.rows.iter().map(|row| Bytes::from(row.to_text())).collect();
+        let rows = page.rows.iter().map(query::Row::to_bytes).collect();
         Ok(QueryPage { rows, continuation: page.continuation })
     }
 }

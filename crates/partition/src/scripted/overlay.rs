@@ -158,7 +158,7 @@ impl ItemSource for Transaction {
             let Seen { number, item, bytes } = seen?;
             let value = model::json::parse(&item)
                 .map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
-            Ok(SourceItem { number, value, bytes })
+            Ok(SourceItem::new(number, value, bytes))
         };
         match self.sight(after) {
             Ok(sight) => Box::new(

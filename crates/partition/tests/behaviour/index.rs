@@ -34,7 +34,7 @@ fn rows(source: &dyn ItemSource, text: &str, items_max: usize) -> (Vec<Value>, u
             continuation: continuation.as_deref(),
         };
         let page = statement(text).run(source, &request).unwrap();
-        rows.extend(page.rows);
+        rows.extend(page.rows.into_iter().map(query::Row::into_value));
         n_read += page.metrics.n_items_read;
         continuation = page.continuation;
         if continuation.is_none() {

@@ -65,7 +65,7 @@ async fn a_query_source_is_one_consistent_look() {
     let items: Vec<SourceItem> = source.scan(None).map(|item| item.unwrap()).collect();
     assert_eq!(items.len(), 10);
     assert!(items.windows(2).all(|pair| pair[0].number < pair[1].number));
-    assert!(items[0].value.get("_etag").is_some());
+    assert!(items[0].to_value().unwrap().get("_etag").is_some());
     let rest = source.scan(Some(items[7].number)).count();
     assert_eq!(rest, 2);
     let narrow = world.partition.source(&Scope::Logical(world.at("[1]")));

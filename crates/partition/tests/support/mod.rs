@@ -30,7 +30,7 @@ pub(crate) struct World {
 pub(crate) fn settings() -> Settings {
     let container = Rid::container(1, 1);
     Settings {
-        container_link: format!("dbs/{}/colls/{container}/", Rid::database(1)),
+        container_link: format!("dbs/{}/colls/{container}/", Rid::database(1)).into(),
         container,
         definition: PartitionKeyDefinition::new(&["/pk"]).unwrap(),
         unique_keys: Vec::new(),

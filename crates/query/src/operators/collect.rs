@@ -1,6 +1,7 @@
 //! Queries whose rows are known only after all items: groups, aggregates, whole queries in FROM.
 //!
-//! The rows are computed again for each page and the earlier ones skipped: a continuation holds a count.
+//! The rows are computed again for each page. They have an order of their own, by the keys of their group or by their
+//! value below those of ORDER BY, so that a continuation names a row and goes on after it whatever was written since.
 
 use std::collections::HashSet;
 
@@ -8,16 +9,16 @@ use model::Value;
 
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use super::parallel;
-use super::sort::sort_keys;
+use super::sort::{Start, fill, sort_keys};
 use crate::bind::tree::{Base, Grouping, ITEM_LEVEL, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, Group, GroupSet, each_row, project};
-use crate::plan::{Need, access, group_from_index};
-use crate::sort_key::{Place, SortOrder};
+use crate::plan::{Need, Reads, access, group_from_index};
+use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::ItemSource;
-use crate::value::{Datum, value_key};
+use crate::value::{Datum, digest, push_key, value_key};
 
 /// Limit: bytes of all rows of a query that must hold them at once.
 pub(super) const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -27,59 +28,71 @@ pub(super) fn page(
     context: &Context,
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
-    position: Option<&Position>,
+    position: Option<Position>,
 ) -> Result<Page> {
-    let passed = counted(position)?;
+    let n_own = query.grouping.as_ref().map_or(1, |grouping| grouping.keys.len());
+    let order = SortOrder::new(&query.order).then_ascending(n_own);
+    let start = Start::new(&order, position)?;
     let mut metrics = Metrics::default();
     let run = Run::until(context, request.deadline);
-    let rows = all_rows(query, source, &mut metrics, &run)?;
+    let rows = in_order(query, &order, all_rows(query, source, &mut metrics, &run)?);
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
-    Ok(fill(builder, query, rows, passed))
+    let rows = rows.filter(|(place, _)| start.admits(&order, place));
+    Ok(fill(builder, query, &order, &start, rows, false))
 }
 
-/// Returns the rows that earlier pages returned.
-pub(super) fn counted(position: Option<&Position>) -> Result<u64> {
-    match position {
-        None => Ok(0),
-        Some(Position::Count { passed }) => Ok(*passed),
-        Some(Position::Item { .. } | Position::Sorted { .. }) => Err(Error::Continuation),
-    }
-}
-
-/// Returns the rows of one page out of all.
-pub(super) fn fill(
-    mut builder: PageBuilder<'_>,
+/// Sorts rows, drops those that DISTINCT does not want, and numbers those that are the same.
+fn in_order(
     query: &Query,
-    rows: Vec<Value>,
-    passed: u64,
-) -> Page {
-    let to_usize = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    let take = query.take.map_or(usize::MAX, to_usize);
-    let rows = rows.into_iter().skip(to_usize(query.offset)).take(take).skip(to_usize(passed));
-    for (row, passed) in rows.zip(passed..) {
-        if !builder.push(row) {
-            return builder.finish(Some(&Position::Count { passed }));
-        }
-    }
-    builder.finish(None)
+    order: &SortOrder,
+    mut rows: Vec<(Place, Value)>,
+) -> impl Iterator<Item = (Place, Value)> {
+    rows.sort_by(|(left, _), (right, _)| order.compare(left, right));
+    let mut seen = HashSet::new();
+    rows.retain(|(_, row)| !query.distinct || seen.insert(value_key(Some(row))));
+    let mut last: Option<Place> = None;
+    rows.into_iter().map(move |(mut place, row)| {
+        place.row = match &last {
+            Some(last) if last.number == place.number && last.keys == place.keys => last.row + 1,
+            _ => 0,
+        };
+        last = Some(place.clone());
+        (place, row)
+    })
 }
 
-/// Rows with their sort keys.
+/// Rows with their places.
 struct Collected {
     entries: Vec<(Place, Value)>,
     bytes: usize,
 }
 
 impl Collected {
-    fn push(&mut self, query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Result<Flow> {
+    /// Adds a row, unless its projection is undefined; `own` are the keys of its group.
+    fn push(
+        &mut self,
+        query: &Query,
+        own: Option<&[Option<Value>]>,
+        frame: &Frame<'_>,
+        run: &Run<'_>,
+    ) -> Result<Flow> {
         let Some(row) = project(query, frame, run)?.and_then(Datum::into_value) else {
             return Ok(Flow::Continue);
         };
-        let keys = sort_keys(query, frame, run)?;
-        self.grow(estimated_bytes(&row) + 64)?;
-        let number = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
-        self.entries.push((Place { keys, number, row: 0 }, row));
+        let mut keys = sort_keys(query, frame, run)?;
+        let mut name = Vec::new();
+        if let Some(own) = own {
+            for key in own {
+                push_key(key.as_ref(), &mut name);
+                keys.push(SortKey::new(key.as_ref()));
+            }
+        } else {
+            push_key(Some(&row), &mut name);
+            keys.push(SortKey::new(Some(&row)));
+        }
+        self.grow(estimated_bytes(&row) + name.len() + 64)?;
+        self.entries.push((Place { keys, number: digest(&name), row: 0 }, row));
         Ok(Flow::Continue)
     }
 
@@ -93,17 +106,17 @@ impl Collected {
     }
 }
 
-/// Computes all rows of a query, in order and without duplicates, before TOP and OFFSET.
+/// Computes all rows of a query, before ORDER BY, DISTINCT, TOP and OFFSET.
 fn all_rows(
     query: &Query,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'_>,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<(Place, Value)>> {
     let mut collected = Collected { entries: Vec::new(), bytes: 0 };
     match &query.grouping {
         None => each_base(query, source, metrics, run, &mut |frame| {
-            each_row(query, frame, run, &mut |row| collected.push(query, row, run))?;
+            each_row(query, frame, run, &mut |row| collected.push(query, None, row, run))?;
             Ok(())
         })?,
         Some(grouping) => {
@@ -117,20 +130,11 @@ fn all_rows(
             for group in groups {
                 run.next_item();
                 let frame = Frame::EMPTY.with_group(grouping.level, &group);
-                collected.push(query, &frame, run)?;
+                collected.push(query, Some(&group.keys), &frame, run)?;
             }
         }
     }
-    if !query.order.is_empty() {
-        let order = SortOrder::new(&query.order);
-        collected.entries.sort_by(|(left, _), (right, _)| order.compare(left, right));
-    }
-    let rows = collected.entries.into_iter().map(|(_, row)| row);
-    if !query.distinct {
-        return Ok(rows.collect());
-    }
-    let mut seen = HashSet::new();
-    Ok(rows.filter(|row| seen.insert(value_key(Some(row)))).collect())
+    Ok(collected.entries)
 }
 
 /// Groups all rows, those of several sources side by side; returns also the bytes that the groups take.
@@ -182,17 +186,23 @@ pub(super) fn each_base(
     match &query.base {
         Base::Nothing => visit(&Frame::EMPTY),
         Base::Item => {
+            let picks = Reads::all(query);
             let access = access(query, source, Need::All)?;
             for item in access.items(source, None) {
                 let item = item?;
                 metrics.read(item.bytes);
                 run.next_item();
-                visit(&Frame::root(ITEM_LEVEL, &item.value))?;
+                let value = item.read(&picks)?;
+                visit(&Frame::root(ITEM_LEVEL, &value))?;
             }
             Ok(())
         }
         Base::Rows(inner, level) => {
-            for row in all_rows(inner, source, metrics, run)? {
+            let mut seen = HashSet::new();
+            for (_, row) in all_rows(inner, source, metrics, run)? {
+                if inner.distinct && !seen.insert(value_key(Some(&row))) {
+                    continue;
+                }
                 run.next_item();
                 visit(&Frame::root(*level, &row))?;
             }

@@ -6,18 +6,18 @@
 use model::Value;
 
 use super::page::{Page, PageBuilder, PageRequest};
-use super::sort::{Start, sort_keys};
+use super::sort::{After, Start, sort_keys};
 use crate::bind::tree::{ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, project};
+use crate::eval::{Flow, Frame, each_row};
 use crate::index::{IndexPath, TermSpan, successor};
-use crate::plan::OrderAccess;
+use crate::mark::Passing;
+use crate::plan::{OrderAccess, Reads};
 use crate::resume::ResumeFilter;
 use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::{Direction, ItemIndex, SourceItem};
-use crate::value::Datum;
 
 /// Limit: items with one inexact term, such as long texts with the same beginning, that are sorted at once.
 const TIES_MAX: usize = 1024 * 1024;
@@ -43,27 +43,28 @@ pub(super) fn page(
     }
     let mut rows = Rows {
         query,
+        reads: Reads::of(query),
         order: &order,
         resume,
         run: Run::until(context, request.deadline),
-        skip: start.skip,
+        n_others: start.n_others(),
         passed: start.passed,
         end,
         start,
         builder,
+        passing: Passing::default(),
         last: None,
         n_new: 0,
         next: None,
     };
-    let from = rows
-        .start
-        .after
-        .as_ref()
-        .map(|place| From { keys: place.keys.clone(), number: Some(place.number) });
-    let from = from.or_else(|| {
-        let (keys, number) = resume?.start();
-        Some(From { keys: keys.to_vec(), number })
-    });
+    let from = match &rows.start.after {
+        After::Place(place) => Some(From { keys: place.keys.clone(), number: Some(place.number) }),
+        // The rows before a mark are read again and left out.
+        After::Nothing | After::Among(_) => resume.map(|resume| {
+            let (keys, number) = resume.start();
+            From { keys: keys.to_vec(), number }
+        }),
+    };
     walk(index, access, &order, from.as_ref(), &mut rows)?;
     Ok(rows.builder.finish(rows.next.as_ref()))
 }
@@ -224,7 +225,8 @@ impl Ties {
         for number in numbers {
             if let Some(item) = index.fetch(number)? {
                 rows.builder.metrics.read(item.bytes);
-                places.push(Place { keys: rows.keys(&item.value)?, number, row: 0 });
+                let value = item.read(&rows.reads.picks)?;
+                places.push(Place { keys: rows.keys(&value)?, number, row: 0 });
             }
         }
         places.sort_by(|left, right| order.compare(left, right));
@@ -242,16 +244,18 @@ impl Ties {
 /// The rows of the page as items come in order.
 struct Rows<'p> {
     query: &'p Query,
+    reads: Reads,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
     run: Run<'p>,
     start: Start,
-    /// Rows still to skip because earlier pages returned them and could not name their keys.
-    skip: u64,
+    /// Rows still to leave out because earlier pages returned them and could not name their keys.
+    n_others: u64,
     /// Rows returned or skipped by OFFSET.
     passed: u64,
     end: u64,
     builder: PageBuilder<'p>,
+    passing: Passing,
     /// The row or item done last.
     last: Option<Place>,
     /// Items seen that earlier pages did not.
@@ -271,14 +275,20 @@ impl Rows<'_> {
         if !is_full && !is_late {
             return false;
         }
-        let Some(last) = self.last.clone() else { return false };
-        let position = Position::after_sorted(last, self.passed, self.run.context.keys_bytes_max);
-        // A place too long to name can only be counted, and a count of rows does not get ahead without rows.
-        if !is_full && matches!(position, Position::Count { .. }) {
+        let Some(position) = self.position() else { return false };
+        // Among keys too long to name rows are counted, and a count of rows does not get ahead without rows.
+        if !is_full && matches!(position, Position::Near { .. }) {
             return false;
         }
         self.next = Some(position);
         true
+    }
+
+    /// The position after the row or item done last.
+    fn position(&self) -> Option<Position> {
+        let keys_bytes_max = self.run.context.keys_bytes_max;
+        let last = self.last.clone()?;
+        Some(Position::after_sorted(last, self.passed, &self.passing, keys_bytes_max))
     }
 
     /// Adds the rows of an item. `wanted` is the key that the item must have to belong here.
@@ -288,7 +298,8 @@ impl Rows<'_> {
         }
         self.builder.metrics.read(item.bytes);
         self.run.next_item();
-        let keys = self.keys(&item.value)?;
+        let value = item.read(&self.reads.picks)?;
+        let keys = self.keys(&value)?;
         if wanted.is_some_and(|wanted| keys.first() != Some(wanted)) {
             return Ok(Flow::Continue);
         }
@@ -296,19 +307,16 @@ impl Rows<'_> {
         let mut flow = Flow::Continue;
         let mut last = None;
         let (query, order, resume) = (self.query, self.order, self.resume);
-        let Rows { run, start, skip, passed, end, builder, .. } = self;
-        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        let Rows { reads, run, start, n_others, passed, end, builder, passing, .. } = self;
+        let keys_bytes_max = run.context.keys_bytes_max;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         each_row(query, &frame, run, &mut |inner| {
             let is_admitted = start.admits(order, &place)
                 && resume.is_none_or(|resume| resume.admits(order, &place));
-            let row = if is_admitted {
-                project(query, inner, run)?.and_then(Datum::into_value)
-            } else {
-                None
-            };
+            let row = if is_admitted { reads.row(query, inner, item, run)? } else { None };
             if let Some(row) = row {
-                if *skip > 0 {
-                    *skip -= 1;
+                if start.is_again(order, &place, n_others) {
+                    // It stands between rows that begin alike.
                 } else if *passed < query.offset {
                     *passed += 1;
                 } else if builder.push(row) {
@@ -318,6 +326,7 @@ impl Rows<'_> {
                     flow = Flow::Stop;
                     return Ok(Flow::Stop);
                 }
+                passing.pass(&place.keys, keys_bytes_max);
                 if *passed >= *end {
                     flow = Flow::Stop;
                     return Ok(Flow::Stop);
@@ -329,9 +338,7 @@ impl Rows<'_> {
         self.last = last.or(self.last.take());
         if flow == Flow::Stop {
             if self.passed < self.end {
-                let keys_bytes_max = self.run.context.keys_bytes_max;
-                let after = |last| Position::after_sorted(last, self.passed, keys_bytes_max);
-                self.next = self.last.clone().map(after);
+                self.next = self.position();
             }
             return Ok(flow);
         }

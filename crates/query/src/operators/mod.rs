@@ -2,9 +2,9 @@
 //!
 //! | file | queries | holds at most |
 //! |---|---|---|
-//! | `stream` | filter, projection, JOIN, DISTINCT, TOP, OFFSET | a page, and the keys of DISTINCT |
+//! | `stream` | filter, projection, JOIN, TOP, OFFSET | a page |
 //! | `follow` | ORDER BY keys that an index has | a page |
-//! | `sort` | other ORDER BY, by `ranked` where an index has the scores | a page, and the rows skipped by OFFSET |
+//! | `sort` | other ORDER BY, by `ranked` where an index has the scores; DISTINCT | a page, and the rows skipped by OFFSET |
 //! | `collect` | GROUP BY, aggregates, DISTINCT with ORDER BY, whole queries in FROM | all rows |
 //! | `rank` | ORDER BY RANK | all rows |
 
@@ -45,12 +45,14 @@ pub(crate) fn run(
     }
     let is_ordered = !query.order.is_empty();
     if query.grouping.is_some() || (query.distinct && is_ordered) || query.has_row_base() {
-        return collect::page(query, context, source, request, position.as_ref());
+        return collect::page(query, context, source, request, position);
     }
-    if is_ordered {
-        if let (Some(order), Some(index)) = (plan::order_access(query, source)?, source.index()) {
-            return follow::page(query, context, resume, index, &order, request, position);
-        }
+    if is_ordered
+        && let (Some(order), Some(index)) = (plan::order_access(query, source)?, source.index())
+    {
+        return follow::page(query, context, resume, index, &order, request, position);
+    }
+    if is_ordered || query.distinct {
         return sort::page(query, context, resume, source, request, position);
     }
     stream::page(query, context, source, request, position.as_ref())

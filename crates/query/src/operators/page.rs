@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use model::Value;
-
-use crate::context::{Context, estimated_bytes};
+use crate::context::Context;
 use crate::continuation::Position;
+use crate::row::Row;
 
 /// What one page may be.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +24,7 @@ pub struct PageRequest<'r> {
 #[derive(Debug)]
 pub struct Page {
     /// The rows.
-    pub rows: Vec<Value>,
+    pub rows: Vec<Row>,
     /// Where the next page starts; `None` at the end.
     pub continuation: Option<String>,
     /// What the page took.
@@ -64,7 +63,7 @@ impl Metrics {
 pub(super) struct PageBuilder<'p> {
     pub(super) context: &'p Context,
     request: &'p PageRequest<'p>,
-    rows: Vec<Value>,
+    rows: Vec<Row>,
     bytes: usize,
     pub(super) metrics: Metrics,
 }
@@ -94,8 +93,9 @@ impl<'p> PageBuilder<'p> {
     }
 
     /// Adds a row if it fits.
-    pub(super) fn push(&mut self, row: Value) -> bool {
-        let bytes = estimated_bytes(&row);
+    pub(super) fn push(&mut self, row: impl Into<Row>) -> bool {
+        let row = row.into();
+        let bytes = row.n_bytes();
         if !self.fits(bytes) {
             return false;
         }

@@ -30,8 +30,10 @@ pub(super) fn each_part<T: Send>(
             }
         }
     };
+    // More threads than cores would only take turns, each with its own caches to warm.
+    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 1..parts.degree.min(n_parts) {
+        for _ in 1..parts.degree.min(n_parts).min(n_cores) {
             scope.spawn(take);
         }
         take();

@@ -1,12 +1,13 @@
 //! ORDER BY RANK within one scope: scores of all rows, fused by reciprocal ranks.
 //!
 //! SDKs do this themselves from component queries; this operator serves clients that send the query as it is.
+//! A score depends on all items of the scope, so that no value names a place in this order: positions count rows.
 
 use std::cmp::Ordering;
 
 use model::Value;
 
-use super::collect::{COLLECTED_BYTES_MAX, counted, each_base, fill};
+use super::collect::{COLLECTED_BYTES_MAX, each_base};
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use crate::bind::tree::{Component, ITEM_LEVEL, Projection, Query, Rank, Score};
 use crate::context::{Context, Run, estimated_bytes};
@@ -15,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, eval, project};
 use crate::functions::{Statistics, bm25, bm25_of_counts, n_occurrences, words};
 use crate::index::{length_of, length_span};
-use crate::plan::{texts_with, words_index};
+use crate::mark::Among;
+use crate::plan::{Reads, texts_with, words_index};
 use crate::source::{Direction, ItemSource};
 use crate::value::Datum;
 
@@ -44,6 +46,31 @@ pub(super) fn page(
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
     Ok(fill(builder, query, rows, passed))
+}
+
+/// Returns the rows that earlier pages returned.
+fn counted(position: Option<&Position>) -> Result<u64> {
+    match position {
+        None => Ok(0),
+        Some(Position::Near { among, passed }) if *among == Among::default() => Ok(*passed),
+        Some(Position::Item { .. } | Position::Sorted { .. } | Position::Near { .. }) => {
+            Err(Error::Continuation)
+        }
+    }
+}
+
+/// Returns the rows of one page out of all.
+fn fill(mut builder: PageBuilder<'_>, query: &Query, rows: Vec<Value>, passed: u64) -> Page {
+    let to_usize = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let take = query.take.map_or(usize::MAX, to_usize);
+    let rows = rows.into_iter().skip(to_usize(query.offset)).take(take).skip(to_usize(passed));
+    for (row, passed) in rows.zip(passed..) {
+        if !builder.push(row) {
+            let among = Among::default();
+            return builder.finish(Some(&Position::Near { among, passed }));
+        }
+    }
+    builder.finish(None)
 }
 
 /// What a component knows of a row before the statistics are complete.
@@ -131,12 +158,14 @@ fn best_texts(
     }
     let phrases: Vec<Vec<String>> =
         terms.iter().map(|term| words(term.as_str().unwrap_or_default())).collect();
+    let picks = Reads::all(query);
     let mut texts = Vec::with_capacity(numbers.len());
     for number in numbers {
         let Some(item) = index.fetch(number)? else { continue };
         metrics.read(item.bytes);
         run.next_item();
-        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        let value = item.read(&picks)?;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         let value = eval(text, &frame, run)?;
         let words = value.as_ref().and_then(Datum::as_text).map(words).unwrap_or_default();
         let counts: Vec<usize> =
@@ -169,7 +198,8 @@ fn best_texts(
         }
         let Some(item) = index.fetch(number)? else { continue };
         run.next_item();
-        let frame = Frame::root(ITEM_LEVEL, &item.value);
+        let value = item.read(&picks)?;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         rows.extend(project(query, &frame, run)?.and_then(Datum::into_value));
     }
     // A projection can drop rows, and then later ones move up.

@@ -53,7 +53,7 @@ impl Filling<'_, '_> {
         self.n_fetched += 1;
         if let Some(item) = self.index.fetch(number)? {
             metrics.read(item.bytes);
-            self.wanted.visit(&item.value, item.number, self.run, &mut self.window)?;
+            self.wanted.visit(&item, self.run, &mut self.window)?;
         }
         Ok(())
     }

@@ -1,22 +1,27 @@
-//! ORDER BY without an index: each page is one pass that keeps the next rows in order.
+//! ORDER BY without an index, and DISTINCT, which orders by the rows themselves: each page is one pass that keeps the
+//! next rows in order.
 //!
 //! Only the rows of the page are held: a row that sorts after a full page is dropped again, because the next
 //! page finds it in its own pass.
+
+use std::collections::HashSet;
 
 use model::Value;
 
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
 use super::{parallel, ranked};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
-use crate::context::{Context, Run, estimated_bytes};
+use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, eval, project};
-use crate::plan::{Need, access};
+use crate::eval::{Flow, Frame, each_row, eval};
+use crate::mark::{Among, Passing};
+use crate::plan::{Need, Reads, access};
 use crate::resume::ResumeFilter;
+use crate::row::Row;
 use crate::sort_key::{Place, SortKey, SortOrder};
-use crate::source::ItemSource;
-use crate::value::Datum;
+use crate::source::{ItemSource, SourceItem};
+use crate::value::{Datum, digest, value_key};
 
 /// Limit: bytes held for one page, rows skipped by OFFSET included.
 const SORT_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -36,15 +41,17 @@ pub(super) fn page(
     if let Some(resume) = resume {
         resume.check(order.n_keys())?;
     }
+    let order = order.then_ascending(usize::from(query.distinct));
     let start = Start::new(&order, position)?;
     let end = query.take.map_or(u64::MAX, |take| query.offset.saturating_add(take));
     if start.passed >= end {
         return Ok(PageBuilder::new(context, request).finish(None));
     }
-    let n_skipped = start.skip.saturating_add(query.offset.saturating_sub(start.passed));
+    let n_skipped = start.n_again().saturating_add(query.offset.saturating_sub(start.passed));
     let n_wanted = to_u64(request.items_max.max(1)).min(end - start.passed.max(query.offset));
     let wanted = Wanted {
         query,
+        reads: Reads::of(query),
         order: &order,
         resume,
         start: &start,
@@ -71,12 +78,13 @@ pub(super) fn page(
         let run = Run::until(context, request.deadline);
         wanted.window(source, &mut builder.metrics, &run)?
     };
-    Ok(window.fill(builder, query, &start, n_skipped, end))
+    Ok(window.fill(builder, query, &start))
 }
 
 /// What the window of a page is to hold.
 pub(super) struct Wanted<'p> {
     pub(super) query: &'p Query,
+    reads: Reads,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
     start: &'p Start,
@@ -94,7 +102,7 @@ impl<'p> Wanted<'p> {
     ) -> Result<Window<'p>> {
         let mut window = Window::new(self);
         if matches!(self.query.base, Base::Nothing) {
-            self.visit(&Value::Null, 0, run, &mut window)?;
+            self.visit(&SourceItem::new(0, Value::Null, 0), run, &mut window)?;
             return Ok(window);
         }
         if let Some(window) = ranked::window(self, source, metrics, run)? {
@@ -104,7 +112,7 @@ impl<'p> Wanted<'p> {
         for item in access.items(source, None) {
             let item = item?;
             metrics.read(item.bytes);
-            self.visit(&item.value, item.number, run, &mut window)?;
+            self.visit(&item, run, &mut window)?;
         }
         Ok(window)
     }
@@ -112,29 +120,54 @@ impl<'p> Wanted<'p> {
     /// Adds the rows of one item.
     pub(super) fn visit(
         &self,
-        value: &Value,
-        number: u64,
+        item: &SourceItem,
         run: &Run<'_>,
         window: &mut Window<'_>,
     ) -> Result<()> {
         run.next_item();
-        let frame = Frame::root(ITEM_LEVEL, value);
+        let value = item.read(&self.reads.picks)?;
+        let frame = Frame::root(ITEM_LEVEL, &value);
         let mut row = 0;
         each_row(self.query, &frame, run, &mut |inner| {
+            if self.query.distinct {
+                return self.visit_value(inner, item, run, window);
+            }
             let keys = sort_keys(self.query, inner, run)?;
-            let place = Place { keys, number, row };
+            let place = Place { keys, number: item.number, row };
             row += 1;
             let admitted = self.start.admits(self.order, &place)
                 && self.resume.is_none_or(|resume| resume.admits(self.order, &place));
-            if admitted && window.wants(&place) {
-                let row = project(self.query, inner, run)?.and_then(Datum::into_value);
-                if let Some(row) = row {
-                    window.push(place, row)?;
-                }
+            if admitted
+                && window.wants(&place)
+                && let Some(row) = self.reads.row(self.query, inner, item, run)?
+            {
+                window.push(place, row)?;
             }
             Ok(Flow::Continue)
         })?;
         Ok(())
+    }
+
+    /// Adds a row of DISTINCT. It stands where its value puts it, whatever item it comes from.
+    fn visit_value(
+        &self,
+        frame: &Frame<'_>,
+        item: &SourceItem,
+        run: &Run<'_>,
+        window: &mut Window<'_>,
+    ) -> Result<Flow> {
+        if let Some(row) = self.reads.row(self.query, frame, item, run)? {
+            let row = row.into_value();
+            let key = value_key(Some(&row));
+            let keys = vec![SortKey::new(Some(&row))];
+            let place = Place { keys, number: digest(&key), row: 0 };
+            let is_new = self.start.admits(self.order, &place) && !window.seen.contains(&key);
+            if is_new && window.wants(&place) {
+                window.seen.insert(key);
+                window.push(place, row.into())?;
+            }
+        }
+        Ok(Flow::Continue)
     }
 }
 
@@ -150,9 +183,7 @@ pub(super) fn sort_keys(query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Resu
 
 /// Where the page starts.
 pub(super) struct Start {
-    pub(super) after: Option<Place>,
-    /// Rows to skip because an earlier page returned them and their keys were too long to name.
-    pub(super) skip: u64,
+    pub(super) after: After,
     /// Rows returned or skipped by OFFSET on earlier pages.
     pub(super) passed: u64,
 }
@@ -160,23 +191,94 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn new(order: &SortOrder, position: Option<Position>) -> Result<Start> {
         match position {
-            None => Ok(Start { after: None, skip: 0, passed: 0 }),
+            None => Ok(Start { after: After::Nothing, passed: 0 }),
             Some(Position::Sorted { place, passed }) if place.keys.len() == order.n_keys() => {
-                Ok(Start { after: Some(place), skip: 0, passed })
+                Ok(Start { after: After::Place(place), passed })
             }
-            Some(Position::Count { passed }) => Ok(Start { after: None, skip: passed, passed }),
-            Some(Position::Sorted { .. } | Position::Item { .. }) => Err(Error::Continuation),
+            Some(Position::Near { among, passed }) if among.mark.keys.len() <= order.n_keys() => {
+                Ok(Start { after: After::Among(among), passed })
+            }
+            Some(Position::Sorted { .. } | Position::Near { .. } | Position::Item { .. }) => {
+                Err(Error::Continuation)
+            }
         }
     }
 
     pub(super) fn admits(&self, order: &SortOrder, place: &Place) -> bool {
-        self.after.as_ref().is_none_or(|after| order.compare(place, after).is_gt())
+        match &self.after {
+            After::Nothing => true,
+            After::Place(after) => order.compare(place, after).is_gt(),
+            After::Among(among) => among.mark.compare(order, &place.keys).is_ge(),
+        }
     }
+
+    /// Returns how many rows that earlier pages returned are admitted again.
+    fn n_again(&self) -> u64 {
+        match &self.after {
+            After::Nothing | After::Place(_) => 0,
+            After::Among(among) => among.n_rows,
+        }
+    }
+
+    /// Returns how many of them [`Start::is_again`] is to count.
+    pub(super) fn n_others(&self) -> u64 {
+        match &self.after {
+            After::Nothing | After::Place(_) => 0,
+            After::Among(among) => among.n_others,
+        }
+    }
+
+    /// Returns whether an earlier page returned a row, the next one in order of those that are admitted.
+    pub(super) fn is_again(&self, order: &SortOrder, place: &Place, n_others: &mut u64) -> bool {
+        match &self.after {
+            After::Nothing | After::Place(_) => false,
+            After::Among(among) => among.has_passed(order, place, n_others),
+        }
+    }
+}
+
+/// What the rows of a page come after.
+pub(super) enum After {
+    Nothing,
+    Place(Place),
+    /// From the first row that begins so on; some of these are left out.
+    Among(Among),
+}
+
+/// Returns the rows of one page out of those that the start admits, in order; `is_cut` when there are more of them.
+pub(super) fn fill(
+    mut builder: PageBuilder<'_>,
+    query: &Query,
+    order: &SortOrder,
+    start: &Start,
+    rows: impl Iterator<Item = (Place, impl Into<Row>)>,
+    is_cut: bool,
+) -> Page {
+    let end = query.take.map_or(u64::MAX, |take| query.offset.saturating_add(take));
+    let (mut n_others, mut passed) = (start.n_others(), start.passed);
+    let mut has_more = is_cut;
+    let mut passing = Passing::default();
+    let mut last = None;
+    for (place, row) in rows {
+        if !start.is_again(order, &place, &mut n_others) {
+            if passed >= query.offset && (passed >= end || !builder.push(row)) {
+                has_more = true;
+                break;
+            }
+            passed += 1;
+        }
+        passing.pass(&place.keys, builder.context.keys_bytes_max);
+        last = Some(place);
+    }
+    let position = last.filter(|_| has_more && passed < end).map(|place| {
+        Position::after_sorted(place, passed, &passing, builder.context.keys_bytes_max)
+    });
+    builder.finish(position.as_ref())
 }
 
 struct Entry {
     place: Place,
-    row: Value,
+    row: Row,
     bytes: usize,
 }
 
@@ -189,6 +291,8 @@ pub(super) struct Window<'o> {
     bytes: usize,
     /// Whether a row after the window exists.
     pub(super) dropped: bool,
+    /// The keys of the values in the window, for DISTINCT.
+    seen: HashSet<Vec<u8>>,
 }
 
 impl<'o> Window<'o> {
@@ -200,6 +304,7 @@ impl<'o> Window<'o> {
             bytes_max: wanted.bytes_max,
             bytes: 0,
             dropped: false,
+            seen: HashSet::new(),
         }
     }
 
@@ -218,8 +323,11 @@ impl<'o> Window<'o> {
     /// Takes in the window of another source.
     fn merge(&mut self, other: Window<'_>) -> Result<()> {
         self.dropped |= other.dropped;
+        let is_distinct = !other.seen.is_empty();
         for Entry { place, row, .. } in other.entries {
-            self.push(place, row)?;
+            if !is_distinct || self.seen.insert(row.key()) {
+                self.push(place, row)?;
+            }
         }
         Ok(())
     }
@@ -240,8 +348,8 @@ impl<'o> Window<'o> {
         wanted
     }
 
-    fn push(&mut self, place: Place, row: Value) -> Result<()> {
-        let bytes = estimated_bytes(&row) + 64;
+    fn push(&mut self, place: Place, row: Row) -> Result<()> {
+        let bytes = row.n_bytes() + 64;
         self.bytes += bytes;
         self.entries.push(Entry { place, row, bytes });
         let is_heavy = self.bytes > self.bytes_max.saturating_mul(2);
@@ -269,7 +377,11 @@ impl<'o> Window<'o> {
         // One row more than fits, so that the page is known to be full.
         let n_kept = n_fit.map_or(usize::MAX, |n_fit| n_fit + 1).min(self.n_max);
         if self.entries.len() > n_kept {
-            self.entries.truncate(n_kept);
+            for Entry { row, .. } in self.entries.drain(n_kept..) {
+                if !self.seen.is_empty() {
+                    self.seen.remove(&row.key());
+                }
+            }
             self.dropped = true;
         }
         // A window cut by bytes is full at its own length from now on.
@@ -279,34 +391,9 @@ impl<'o> Window<'o> {
         self.bytes = self.entries.iter().map(|entry| entry.bytes).sum();
     }
 
-    fn fill(
-        mut self,
-        mut builder: PageBuilder<'_>,
-        query: &Query,
-        start: &Start,
-        n_skipped: u64,
-        end: u64,
-    ) -> Page {
+    fn fill(mut self, builder: PageBuilder<'_>, query: &Query, start: &Start) -> Page {
         self.cut();
-        let n_skipped = usize::try_from(n_skipped).unwrap_or(usize::MAX);
-        let mut passed = start.passed.max(query.offset);
-        let mut last = None;
-        let mut has_more = self.dropped;
-        for entry in self.entries.into_iter().skip(n_skipped) {
-            if !builder.push(entry.row) {
-                has_more = true;
-                break;
-            }
-            passed += 1;
-            last = Some(entry.place);
-        }
-        let position = match last {
-            Some(place) if has_more && passed < end => {
-                let keys_bytes_max = builder.context.keys_bytes_max;
-                Some(Position::after_sorted(place, passed, keys_bytes_max))
-            }
-            _ => None,
-        };
-        builder.finish(position.as_ref())
+        let rows = self.entries.into_iter().map(|entry| (entry.place, entry.row));
+        fill(builder, query, self.order, start, rows, self.dropped)
     }
 }

@@ -1,23 +1,15 @@
 //! Queries that return rows as items come: one pass, resumed by item number.
 //!
-//! Hot path: one item at a time, moved into the page when it is returned whole.
-
-use std::collections::HashSet;
-
-use model::Value;
+//! Hot path: one item at a time. An item that is returned whole is never more than text.
 
 use super::page::{Page, PageBuilder, PageRequest};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, project};
-use crate::plan::{Need, access};
-use crate::source::ItemSource;
-use crate::value::{Datum, value_key};
-
-/// Limit: bytes of the keys that DISTINCT remembers.
-const DISTINCT_BYTES_MAX: usize = 64 * 1024 * 1024;
+use crate::eval::{Flow, Frame, each_row};
+use crate::plan::{Need, Reads, access};
+use crate::source::{ItemSource, SourceItem};
 
 pub(super) fn page(
     query: &Query,
@@ -29,14 +21,13 @@ pub(super) fn page(
     let (start, passed) = match position {
         None => (None, 0),
         Some(Position::Item { number, rows, passed }) => (Some((*number, *rows)), *passed),
-        Some(Position::Sorted { .. } | Position::Count { .. }) => return Err(Error::Continuation),
+        Some(Position::Sorted { .. } | Position::Near { .. }) => return Err(Error::Continuation),
     };
     let mut stream = Stream {
         query,
+        reads: Reads::of(query),
         start,
         passed,
-        seen: HashSet::new(),
-        seen_bytes: 0,
         builder: PageBuilder::new(context, request),
     };
     let run = Run::until(context, request.deadline);
@@ -49,11 +40,10 @@ pub(super) fn page(
 
 struct Stream<'q> {
     query: &'q Query,
+    reads: Reads,
     /// The item where the page before ended, and the rows of it that were done.
     start: Option<(u64, Option<u64>)>,
     passed: u64,
-    seen: HashSet<Vec<u8>>,
-    seen_bytes: usize,
     builder: PageBuilder<'q>,
 }
 
@@ -65,7 +55,8 @@ impl Stream<'_> {
 
     fn without_items(&mut self, run: &Run<'_>) -> Result<Option<Position>> {
         if self.start.is_none() && !self.is_done() {
-            self.item_rows(&Frame::EMPTY, 0, run)?;
+            let nothing = SourceItem::new(0, model::Value::Null, 0);
+            self.item_rows(&Frame::EMPTY, &nothing, run)?;
         }
         Ok(None)
     }
@@ -75,8 +66,6 @@ impl Stream<'_> {
             return Ok(None);
         }
         let after = match self.start {
-            // DISTINCT reads the earlier items again to know what was returned.
-            _ if self.query.distinct => None,
             None => None,
             Some((number, None)) => Some(number),
             Some((number, Some(_))) => number.checked_sub(1),
@@ -92,11 +81,8 @@ impl Stream<'_> {
             }
             self.builder.metrics.read(item.bytes);
             run.next_item();
-            let ended_at = if self.query.returns_item() && !self.query.distinct {
-                self.whole_item(item.value, run)?
-            } else {
-                self.item_rows(&Frame::root(ITEM_LEVEL, &item.value), item.number, run)?
-            };
+            let value = item.read(&self.reads.picks)?;
+            let ended_at = self.item_rows(&Frame::root(ITEM_LEVEL, &value), &item, run)?;
             if self.is_done() {
                 return Ok(None);
             }
@@ -123,71 +109,33 @@ impl Stream<'_> {
         })
     }
 
-    /// Moves an item into the page if it passes the filter. Returns `Some(0)` when it does not fit.
-    fn whole_item(&mut self, item: Value, run: &Run<'_>) -> Result<Option<u64>> {
-        let passes = {
-            let frame = Frame::root(ITEM_LEVEL, &item);
-            let mut passes = false;
-            each_row(self.query, &frame, run, &mut |_| {
-                passes = true;
-                Ok(Flow::Stop)
-            })?;
-            passes
-        };
-        if !passes {
-            return Ok(None);
-        }
-        if self.passed >= self.query.offset && !self.builder.push(item) {
-            return Ok(Some(0));
-        }
-        self.passed += 1;
-        Ok(None)
-    }
-
     /// Adds the rows of one item. Returns the number of rows done when the page ended within the item.
-    fn item_rows(&mut self, frame: &Frame<'_>, number: u64, run: &Run<'_>) -> Result<Option<u64>> {
+    fn item_rows(
+        &mut self,
+        frame: &Frame<'_>,
+        item: &SourceItem,
+        run: &Run<'_>,
+    ) -> Result<Option<u64>> {
         let mut row = 0;
         let mut ended_at = None;
         let query = self.query;
         each_row(query, frame, run, &mut |inner| {
             let index = row;
             row += 1;
-            let is_replay = self.is_replay(number, index);
-            if is_replay && !query.distinct {
+            let is_replay = self.is_replay(item.number, index);
+            if is_replay {
                 return Ok(Flow::Continue);
             }
-            let Some(value) = project(query, inner, run)?.and_then(Datum::into_value) else {
+            let Some(row) = self.reads.row(query, inner, item, run)? else {
                 return Ok(Flow::Continue);
             };
-            let mut key = None;
-            if query.distinct {
-                let new_key = value_key(Some(&value));
-                if self.seen.contains(&new_key) {
-                    return Ok(Flow::Continue);
-                }
-                key = Some(new_key);
+            if self.passed >= query.offset && !self.builder.push(row) {
+                ended_at = Some(index);
+                return Ok(Flow::Stop);
             }
-            if !is_replay {
-                if self.passed >= query.offset && !self.builder.push(value) {
-                    ended_at = Some(index);
-                    return Ok(Flow::Stop);
-                }
-                self.passed += 1;
-            }
-            if let Some(key) = key {
-                self.remember(key)?;
-            }
+            self.passed += 1;
             Ok(if self.is_done() { Flow::Stop } else { Flow::Continue })
         })?;
         Ok(ended_at)
-    }
-
-    fn remember(&mut self, key: Vec<u8>) -> Result<()> {
-        self.seen_bytes += key.len() + 32;
-        if self.seen_bytes > DISTINCT_BYTES_MAX {
-            return Err(Error::Limit { what: "the distinct rows", limit: DISTINCT_BYTES_MAX });
-        }
-        self.seen.insert(key);
-        Ok(())
     }
 }

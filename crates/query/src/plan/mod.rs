@@ -6,6 +6,7 @@ mod access;
 mod document;
 mod features;
 mod hybrid;
+mod reads;
 mod refusal;
 mod rewrite;
 mod target;
@@ -17,5 +18,6 @@ pub(crate) use access::{
 };
 pub use document::query_plan;
 pub use features::Features;
+pub(crate) use reads::Reads;
 pub use refusal::{Refusal, needs_gateway_refusal};
 pub use target::epk_ranges;

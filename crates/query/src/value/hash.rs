@@ -50,6 +50,11 @@ fn half(wide: u128) -> u64 {
     wide as u64
 }
 
+/// Returns a number by which to tell keys apart that sort alike.
+pub(crate) fn digest(key: &[u8]) -> u64 {
+    murmur(key, ROOT).low
+}
+
 /// Hashes a value.
 pub(crate) fn structural_hash(value: &Value) -> Hash128 {
     hash_value(value, ROOT)

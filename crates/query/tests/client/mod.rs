@@ -3,12 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use model::{Object, Value, order};
-use query::{Page, PageRequest, PrepareOptions, Result, SourceItem, Statement};
+use query::{Page, PageRequest, PrepareOptions, Result, Row, SourceItem, Statement, StoredItem};
 
 /// Items in memory, by ascending number.
 #[derive(Debug, Clone, Default)]
 pub struct MemorySource {
     pub items: Vec<SourceItem>,
+}
+
+/// An item that is stored as text, as partitions have them.
+pub fn stored(number: u64, text: &str) -> SourceItem {
+    SourceItem::stored(number, StoredItem { text: text.to_owned().into(), system: None })
 }
 
 impl query::ItemSource for MemorySource {
@@ -38,7 +43,7 @@ pub fn run_all(
         };
         let Page { rows: page, continuation: next, .. } = statement.run(source, &request)?;
         assert!(page.len() <= items_max, "a page holds no more than it may");
-        rows.extend(page);
+        rows.extend(page.into_iter().map(Row::into_value));
         match next {
             Some(next) => continuation = Some(next),
             None => return Ok(rows),
@@ -55,15 +60,25 @@ pub fn run_plan(
     options: &PrepareOptions,
     ranges: &[MemorySource],
 ) -> Result<Vec<Value>> {
-    let info = plan.get("queryInfo").expect("not a ranked query");
-    let rewritten = info.get("rewrittenQuery").and_then(Value::as_str).unwrap();
-    let text = if rewritten.is_empty() { text } else { rewritten };
-    let text = text.replace("{documentdb-formattableorderbyquery-filter}", "true");
     let mut rows = Vec::new();
-    let statement = Statement::prepare(&text, parameters, options)?;
+    let statement = Statement::prepare(&text_for_ranges(plan, text, "true"), parameters, options)?;
     for range in ranges {
         rows.extend(run_all(&statement, range, 2)?);
     }
+    Ok(merge_rows(plan, rows))
+}
+
+/// Returns the text to send to each range, with a filter for where an ORDER BY begins.
+pub fn text_for_ranges(plan: &Value, text: &str, filter: &str) -> String {
+    let info = plan.get("queryInfo").expect("not a ranked query");
+    let rewritten = info.get("rewrittenQuery").and_then(Value::as_str).unwrap();
+    let text = if rewritten.is_empty() { text } else { rewritten };
+    text.replace("{documentdb-formattableorderbyquery-filter}", filter)
+}
+
+/// Makes the answer of what all ranges returned.
+pub fn merge_rows(plan: &Value, mut rows: Vec<Value>) -> Vec<Value> {
+    let info = plan.get("queryInfo").expect("not a ranked query");
     let strings = |name: &str| -> Vec<String> {
         let list = info.get(name).and_then(Value::as_array).unwrap();
         list.iter().map(|value| value.as_str().unwrap().to_string()).collect()
@@ -103,7 +118,7 @@ pub fn run_plan(
         |name: &str| info.get(name).and_then(Value::as_i64).map(|n| usize::try_from(n).unwrap());
     let rows = rows.into_iter().skip(count("offset").unwrap_or(0));
     let take = count("top").unwrap_or(usize::MAX).min(count("limit").unwrap_or(usize::MAX));
-    Ok(rows.take(take).collect())
+    rows.take(take).collect()
 }
 
 fn merge_ordered(directions: &[String], mut rows: Vec<Value>) -> Vec<Value> {

@@ -41,7 +41,7 @@ impl IndexedSource {
 
     pub fn put(&mut self, item: SourceItem) {
         self.remove(item.number);
-        let (number, text) = (item.number, item.value.to_text());
+        let (number, text) = (item.number, item.to_value().unwrap().to_text());
         each_term(&text, &self.policy, |path, term| {
             let entries = self.paths.entry(path.to_string()).or_default();
             entries.insert((term.to_vec(), number));

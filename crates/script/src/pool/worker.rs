@@ -1,8 +1,8 @@
 //! What one script thread keeps between runs: engines made ahead of time, each for one run.
 //!
-//! Making an engine takes about a quarter of a millisecond with the prelude and the script compiled. A thread with
-//! nothing else to do makes the next one for the script that it ran last, and a script that runs again and again
-//! gets one that can be made fresh instead of made anew.
+//! Making an engine takes ten times as long as compiling a small script. A thread with nothing else to do therefore
+//! makes a blank one for whatever script comes next, and a script that runs again and again gets one that can be
+//! made fresh instead of made anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,15 +14,17 @@ use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Script};
 use crate::limits::{Limits, READY_MAX};
 use crate::run;
-use crate::sandbox::{Sandbox, may_share};
+use crate::sandbox::{Entry, Sandbox, may_share};
 use crate::udf;
 
 #[derive(Debug)]
 pub(crate) struct Worker {
     env: Env,
     limits: Limits,
-    /// Compiled and never run, the latest script last.
+    /// Compiled and as good as never run, the latest script last.
     ready: VecDeque<Sandbox>,
+    /// For any script that the prelude it starts with serves.
+    blank: Option<(Entry, Sandbox)>,
     last: Option<Script>,
     /// Whether it ran twice in a row: then to lock an engine for it pays.
     is_repeated: bool,
@@ -32,7 +34,15 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(super) fn new(env: Env, limits: Limits) -> Worker {
-        Worker { env, limits, ready: VecDeque::new(), last: None, is_repeated: false, spent: None }
+        Worker {
+            env,
+            limits,
+            ready: VecDeque::new(),
+            blank: None,
+            last: None,
+            is_repeated: false,
+            spent: None,
+        }
     }
 
     pub(crate) fn invoke(
@@ -44,7 +54,7 @@ impl Worker {
         self.is_repeated = self.last.as_ref().is_some_and(|last| last.version == script.version);
         let sandbox = match self.take(&script.version) {
             Some(sandbox) => sandbox,
-            None => self.fresh(script)?,
+            None => self.fresh(script).map_err(|error| Error::Engine(error.to_string()))?,
         };
         self.last = Some(script.clone());
         // A run without functions has nothing to put at hand.
@@ -85,28 +95,38 @@ impl Worker {
         self.ready.remove(at)
     }
 
-    fn fresh(&self, script: &Script) -> Result<Sandbox, Error> {
-        let is_shared = self.is_repeated && may_share(&script.body);
-        Sandbox::for_script(script, is_shared, &self.env, &self.limits)
-            .map_err(|error| Error::Engine(error.to_string()))
+    fn fresh(&mut self, script: &Script) -> rquickjs::Result<Sandbox> {
+        if self.is_repeated && may_share(&script.body) {
+            return Sandbox::shared(script, &self.env, &self.limits);
+        }
+        let entry = Entry::of(&script.body);
+        match self.blank.take_if(|(of, _)| of.serves(entry)) {
+            Some((_, sandbox)) => Ok(sandbox),
+            None => Sandbox::blank(entry, &self.env, &self.limits),
+        }
     }
 
-    /// Makes an engine for the script that ran last.
+    /// Makes what the next run will probably need. A failure shows again when a run needs the engine.
     pub(super) fn prepare(&mut self) {
         let Some(script) = self.last.clone() else { return };
-        if self.ready.iter().any(|sandbox| sandbox.is_ready_for(&script.version)) {
-            return;
+        let is_ready = self.ready.iter().any(|sandbox| sandbox.is_ready_for(&script.version));
+        if self.is_repeated && !is_ready {
+            let Ok(mut sandbox) = self.fresh(&script) else { return };
+            if !sandbox.is_ready_for(&script.version) {
+                sandbox.prepare(&script);
+            }
+            self.keep(sandbox);
         }
-        // A failure shows again when a run needs the engine.
-        let Ok(mut sandbox) = self.fresh(&script) else { return };
-        if !sandbox.is_ready_for(&script.version) {
-            sandbox.prepare(&script);
+        let entry = Entry::of(&script.body);
+        if !self.blank.as_ref().is_some_and(|(of, _)| of.serves(entry)) {
+            let sandbox = Sandbox::blank(entry, &self.env, &self.limits);
+            self.blank = sandbox.ok().map(|sandbox| (entry, sandbox));
         }
-        self.keep(sandbox);
     }
 
     pub(super) fn forget(&mut self) {
         self.ready.clear();
+        self.blank = None;
         self.spent = None;
         self.last = None;
     }

@@ -250,6 +250,23 @@ export function install(native, installQuery) {
     return message;
   }
 
+  function newResponse(values) {
+    const message = newMessage(values, {});
+    message.getResourceQuotaCurrentUsage = () => native.usage()[2];
+    message.getMaxResourceQuota = () => native.usage()[3];
+    return message;
+  }
+
+  // Many scripts look at one message, some at none: each is made when it is asked for.
+  function lazily(make) {
+    let made;
+    return () => made ??= freeze(make());
+  }
+
+  function reading(target, name, get) {
+    defineProperty(target, name, { __proto__: null, get, enumerable: true, configurable: false });
+  }
+
   let request;
   let response;
   const appendNowhere = () => {
@@ -271,22 +288,17 @@ export function install(native, installQuery) {
     if (name !== undefined) request.OperationType = { json: stringify(name), isWritable: false };
     context = {};
     alias = create(collection);
-    const abort = (error) => { native.abort(globals.describe(error)); throw error; };
-    const requestMessage = freeze(newMessage(request, headers ?? {}));
     const shown = alias;
     context.getCollection = () => shown;
-    context.getRequest = () => requestMessage;
-    context.abort = abort;
-    alias.request = requestMessage;
+    context.getRequest = lazily(() => newMessage(request, headers ?? {}));
+    context.abort = (error) => { native.abort(globals.describe(error)); throw error; };
+    reading(alias, 'request', context.getRequest);
     if (role !== 'pre') {
       response = { __proto__: null, Body: { json: responseJson, isWritable: true } };
-      const responseMessage = newMessage(response, {});
-      responseMessage.getResourceQuotaCurrentUsage = () => native.usage()[2];
-      responseMessage.getMaxResourceQuota = () => native.usage()[3];
-      freeze(responseMessage);
-      context.getResponse = () => responseMessage;
-      alias.response = responseMessage;
-      appendFeed = (feed) => responseMessage.appendBody(stringify(feed));
+      const getResponse = lazily(() => newResponse(response));
+      context.getResponse = getResponse;
+      reading(alias, 'response', getResponse);
+      appendFeed = (feed) => getResponse().appendBody(stringify(feed));
     }
     freeze(context);
     freeze(alias);

@@ -7,9 +7,8 @@
 import { apply } from 'globals';
 
 const { defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
-const { freeze, is } = Object;
-const hasKey = Map.prototype.has;
-const getKey = Map.prototype.get;
+const { freeze } = Object;
+const hasKey = Set.prototype.has;
 
 // Objects that no property leads to.
 function hidden() {
@@ -74,25 +73,29 @@ export function lock(exposed) {
   for (const owner of [Object, ...errors]) yieldBelow(owner.prototype);
   freezeAll([globalThis, ...hidden(), ...exposed]);
   const prototype = getPrototypeOf(globalThis);
-  const before = new Map();
-  for (const name of ownKeys(globalThis)) {
-    const { value, get } = getOwnPropertyDescriptor(globalThis, name);
-    before.set(name, value ?? get);
+  const names = ownKeys(globalThis);
+  const before = new Set(names);
+  const writable = [];
+  const values = [];
+  for (const name of names) {
+    const property = getOwnPropertyDescriptor(globalThis, name);
+    property.configurable = false;
+    defineProperty(globalThis, name, property);
+    if (!property.writable) continue;
+    writable.push(name);
+    values.push(property.value);
   }
+  // What was there can only have got another value: nothing of it can be deleted or made anew.
   return () => {
     if (getPrototypeOf(globalThis) !== prototype) return false;
-    const names = ownKeys(globalThis);
-    let n = 0;
-    for (let i = 0; i < names.length; i++) {
-      const name = names[i];
-      if (!apply(hasKey, before, [name])) {
-        if (!deleteProperty(globalThis, name)) return false;
-        continue;
-      }
-      n += 1;
-      const { value, get } = getOwnPropertyDescriptor(globalThis, name);
-      if (!is(value ?? get, apply(getKey, before, [name]))) return false;
+    for (let i = 0; i < writable.length; i++) {
+      if (globalThis[writable[i]] !== values[i]) return false;
     }
-    return n === before.size;
+    const now = ownKeys(globalThis);
+    if (now.length === names.length) return true;
+    for (let i = 0; i < now.length; i++) {
+      if (!apply(hasKey, before, [now[i]]) && !deleteProperty(globalThis, now[i])) return false;
+    }
+    return true;
   };
 }

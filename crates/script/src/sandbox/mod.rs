@@ -97,18 +97,18 @@ impl Sandbox {
         self.runtime.set_loader(NoModules, NoModules);
     }
 
-    /// An engine for a procedure or trigger.
-    pub(crate) fn for_script(
-        script: &Script,
-        is_shared: bool,
-        env: &Env,
-        limits: &Limits,
-    ) -> rquickjs::Result<Sandbox> {
+    /// An engine for one run of any procedure or trigger that the prelude serves.
+    pub(crate) fn blank(entry: Entry, env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
+        let sandbox = Sandbox::open(entry, env, limits)?;
+        sandbox.close();
+        Ok(sandbox)
+    }
+
+    /// An engine for several runs of one procedure or trigger.
+    pub(crate) fn shared(script: &Script, env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
         let mut sandbox = Sandbox::open(Entry::of(&script.body), env, limits)?;
-        if is_shared {
-            sandbox.lock()?;
-            sandbox.prepare(script);
-        }
+        sandbox.lock()?;
+        sandbox.prepare(script);
         sandbox.close();
         Ok(sandbox)
     }

@@ -42,6 +42,11 @@ impl Entry {
         if mentions_queries { Entry::Full } else { Entry::Api }
     }
 
+    /// Says whether an engine with this prelude runs a script that needs `other`.
+    pub(crate) fn serves(self, other: Entry) -> bool {
+        self == other || (self == Entry::Full && other == Entry::Api)
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Entry::Api => "api",

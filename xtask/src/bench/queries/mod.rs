@@ -2,7 +2,7 @@
 //!
 //! Both sides are seen from a client on one machine: whole answers over loopback, parsed. PostgreSQL has prepared
 //! statements and an expression index for every query that can use one; Orrery has its default index. Over eight
-//! ranges the client does what an SDK does: it asks all ranges at once and merges.
+//! ranges the client does what an SDK does: it asks all ranges at once and merges; then the server merges in its place.
 
 mod orrery;
 mod postgres;
@@ -49,7 +49,12 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
             let mut ask =
                 async |call| orrery.ask(workload, workload.value(call, n_items)).await.map(drop);
             let ours = median(bench, &mut ask).await?;
-            add(table, workload, n_items, n_ranges, ours, theirs);
+            add(table, workload, n_items, &format!("{n_ranges} ranges"), ours, theirs);
+            if n_ranges != RANGES[0] {
+                let ours = by_server(bench, workload, n_items, &mut orrery).await?;
+                let place = format!("{n_ranges} ranges that the server merges");
+                add(table, workload, n_items, &place, ours, theirs);
+            }
         }
         if n_ranges == RANGES[0] {
             flatness(bench, table, n_items, &mut orrery).await?;
@@ -74,6 +79,21 @@ async fn check(
     let theirs = workload.normal(&postgres.ask(workload, value).await?);
     ensure!(!ours.is_empty() && ours == theirs, "{}: {ours:?} and {theirs:?}", workload.name);
     Ok(())
+}
+
+/// The time of queries that the server merges; it must say what the client's merge says.
+async fn by_server(
+    bench: &Bench,
+    workload: &Workload,
+    n_items: u64,
+    orrery: &mut Orrery,
+) -> Result<Duration> {
+    let value = |call| workload.value(call, n_items);
+    let merged = workload.normal(&orrery.ask(workload, value(1)).await?);
+    let found = workload.normal(&orrery.ask_server(workload, value(1)).await?);
+    ensure!(found == merged, "{}: {found:?} and {merged:?}", workload.name);
+    let mut ask = async |call| orrery.ask_server(workload, value(call)).await.map(drop);
+    median(bench, &mut ask).await
 }
 
 /// What an indexed query costs when the container grows.
@@ -137,7 +157,7 @@ fn add(
     table: &mut Table,
     workload: &Workload,
     n_items: u64,
-    n_ranges: &str,
+    place: &str,
     ours: Duration,
     theirs: Option<Duration>,
 ) {
@@ -150,7 +170,7 @@ fn add(
     };
     let ratio = theirs.map(|theirs| format!("{:.2}", theirs.as_secs_f64() / ours.as_secs_f64()));
     table.add(
-        format!("{} in {n_items} items, {n_ranges} ranges; PostgreSQL", workload.name),
+        format!("{} in {n_items} items, {place}; PostgreSQL", workload.name),
         format!("{}{}", shown(ours), speed(ours)),
         theirs.map(|it| format!("{}{}", shown(it), speed(it))).unwrap_or_default(),
         ratio.unwrap_or_default(),

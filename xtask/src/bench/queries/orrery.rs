@@ -1,4 +1,4 @@
-//! Our side: one connection for each range.
+//! Our side: one connection for each range, and one for queries that the server merges.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use crate::client::Connection;
 pub(super) struct Orrery {
     asker: Asker,
     ranges: Vec<(Scope, Option<Connection>)>,
+    merged: Connection,
 }
 
 impl Orrery {
@@ -22,7 +23,18 @@ impl Orrery {
             let connection = Connection::open(&subject.server.authority).await?;
             ranges.push((scope, Some(connection)));
         }
-        Ok(Orrery { asker, ranges })
+        let merged = Connection::open(&subject.server.authority).await?;
+        Ok(Orrery { asker, ranges, merged })
+    }
+
+    /// Asks once and lets the server merge.
+    pub(super) async fn ask_server(
+        &mut self,
+        workload: &Workload,
+        value: u64,
+    ) -> Result<Vec<Value>> {
+        let parameters = [("@x", value)];
+        self.asker.rows(&mut self.merged, &Scope::Merged, workload.sql, &parameters).await
     }
 
     /// Asks all ranges at once and merges what they say.

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use model::Value;
+use model::json::Picks;
 
 use super::condition::{Condition, condition, item_path};
 use super::ranked::words_index;
@@ -14,8 +15,8 @@ use crate::error::Result;
 use crate::eval::Group;
 use crate::functions::{AggregateKind, words};
 use crate::index::{
-    IndexPath, Tag, Term, TermSpan, intersect, is_exact_word, length_of, length_span, successor,
-    word_span,
+    IndexPath, PathStep, Tag, Term, TermSpan, intersect, is_exact_word, length_of, length_span,
+    successor, word_span,
 };
 use crate::source::{Direction, ItemIndex, ItemSource};
 use crate::value::{Datum, Maybe, integer};
@@ -200,10 +201,16 @@ impl<'i> Counter<'i> {
             Direction::Forward => Ordering::Less,
             Direction::Backward => Ordering::Greater,
         };
+        let mut picks = Picks::NOTHING;
+        picks.add(path.steps().iter().map_while(|step| match step {
+            PathStep::Name(name) => Some(name.as_str()),
+            PathStep::Element => None,
+        }));
         let mut best: Option<Value> = None;
         for entry in self.index.seek(path, &span, None, Direction::Forward) {
             let Some(item) = self.index.fetch(entry?.number)? else { continue };
-            let Some(value) = value_at(&item.value, path) else { continue };
+            let item = item.read(&picks)?;
+            let Some(value) = value_at(&item, path) else { continue };
             let order = |best: &Value| model::order(Some(value), Some(best));
             if best.as_ref().is_none_or(|best| order(best) == wanted) {
                 best = Some(value.clone());
@@ -236,7 +243,7 @@ impl<'i> Counter<'i> {
 
 fn value_at<'v>(item: &'v Value, path: &IndexPath) -> Option<&'v Value> {
     path.steps().iter().try_fold(item, |value, step| match step {
-        crate::index::PathStep::Name(name) => value.as_object()?.get(name),
-        crate::index::PathStep::Element => None,
+        PathStep::Name(name) => value.as_object()?.get(name),
+        PathStep::Element => None,
     })
 }

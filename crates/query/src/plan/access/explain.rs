@@ -32,6 +32,8 @@ pub(crate) fn explain(query: &Query, source: &dyn ItemSource) -> Result<String> 
             Some(Ranked::Vectors { .. }) => return Ok("sort\n  best by vectors\n".to_string()),
         }
         ("sort", Need::All)
+    } else if query.distinct {
+        ("distinct", Need::All)
     } else {
         ("stream", Need::First)
     };

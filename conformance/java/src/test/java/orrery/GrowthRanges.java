@@ -22,6 +22,9 @@ final class GrowthRanges {
     static final int MAX = 16;
     static final int MIN = 2;
 
+    /** Between two relocations: time for a reader to go on in the new ranges. */
+    private static final long BREATH_MS = 250;
+
     private final HttpClient client;
     private final String url;
 
@@ -40,26 +43,29 @@ final class GrowthRanges {
         return ranges.stream().map(range -> range.get("id").asText()).toList();
     }
 
-    /** Splits ranges, all at once, so that there are twice as many, up to the maximum. */
+    /**
+     * Splits ranges, one after another, so that there are twice as many, up to the maximum. This SDK tries a page of the
+     * change feed three times, which several ranges that go at once use up.
+     */
     void grow() {
         List<String> ids = ids();
-        List<CompletableFuture<JsonNode>> started = ids.stream()
-                .limit(MAX - ids.size())
-                .map(id -> relocate("/" + id + "/split", Server.JSON.createObjectNode()))
-                .toList();
-        started.forEach(GrowthRanges::finish);
+        ids.stream().limit(MAX - ids.size()).forEach(id -> {
+            finish(relocate("/" + id + "/split", Server.JSON.createObjectNode()));
+            GrowthWork.pause(BREATH_MS);
+        });
     }
 
-    /** Merges neighbours, all pairs at once, so that there are half as many, down to the minimum. */
+    /** Merges neighbours, one pair after another, so that there are half as many, down to the minimum. */
     void shrink() {
         List<String> ids = ids();
-        List<CompletableFuture<JsonNode>> started = new ArrayList<>();
-        for (int n = 0; n + 1 < ids.size() && started.size() < ids.size() - MIN; n += 2) {
+        int nMerged = 0;
+        for (int n = 0; n + 1 < ids.size() && nMerged < ids.size() - MIN; n += 2) {
             ObjectNode body = Server.JSON.createObjectNode();
             body.putArray("ranges").add(ids.get(n)).add(ids.get(n + 1));
-            started.add(relocate("/merge", body));
+            finish(relocate("/merge", body));
+            nMerged++;
+            GrowthWork.pause(BREATH_MS);
         }
-        started.forEach(GrowthRanges::finish);
     }
 
     private static void finish(CompletableFuture<JsonNode> relocation) {

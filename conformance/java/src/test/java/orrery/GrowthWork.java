@@ -44,6 +44,7 @@ final class GrowthWork {
     final AtomicInteger pages = new AtomicInteger();
     final AtomicInteger changes = new AtomicInteger();
     volatile boolean isOver;
+    volatile boolean isMerging;
 
     /** The other is the same container through another client, with a session of its own. */
     GrowthWork(CosmosContainer container, CosmosContainer other) {
@@ -142,8 +143,8 @@ final class GrowthWork {
     /** The fixed items over all ranges: all of them, once, in order, however the ranges move. */
     void queryInOrder() {
         List<Integer> expected = IntStream.range(0, FIXED_ITEMS).boxed().toList();
-        while (!isOver) {
-            assertEquals(expected, ranks(new CosmosQueryRequestOptions(), 25), "all ranges");
+        for (int n = 0; !isOver; n++) {
+            checkRanks(expected, new CosmosQueryRequestOptions(), 25, n % 2 == 0, "all ranges");
         }
     }
 
@@ -155,22 +156,39 @@ final class GrowthWork {
             options.setPartitionKey(key("k" + number));
             List<Integer> expected =
                     IntStream.range(0, FIXED_ITEMS).filter(rank -> rank % KEYS == number).boxed().toList();
-            assertEquals(expected, ranks(options, 2), "k" + number);
+            checkRanks(expected, options, 2, n % 2 == 0, "k" + number);
         }
     }
 
     /**
-     * Page by page, by one query. A query that begins again with a token of before a split repeats a row in this SDK;
-     * whose fault it is is open (#6).
+     * Resumed with a token of a range that was merged since, this SDK asks the new range twice: for the part that the
+     * token names, and whole as one of those beside it. Its rows come twice, whatever the service answers.
      */
-    private List<Integer> ranks(CosmosQueryRequestOptions options, int size) {
+    private void checkRanks(
+            List<Integer> expected, CosmosQueryRequestOptions options, int size, boolean isResumed, String what) {
+        List<Integer> ranks = ranks(options, size, isResumed);
+        if (!(isResumed && isMerging)) {
+            assertEquals(expected, ranks, what);
+        }
+    }
+
+    /** Page by page, each by a new query, so that only the token carries over, or all by one. */
+    private List<Integer> ranks(CosmosQueryRequestOptions options, int size, boolean isResumed) {
         String text = "SELECT c.id, c.rank FROM c WHERE c.fixed = true ORDER BY c.rank";
         List<Integer> ranks = new ArrayList<>();
-        for (FeedResponse<JsonNode> page : container.queryItems(text, options, JsonNode.class).iterableByPage(size)) {
-            page.getResults().forEach(row -> ranks.add(row.get("rank").asInt()));
-            pages.incrementAndGet();
-            pause(20);
-        }
+        String token = null;
+        do {
+            for (FeedResponse<JsonNode> page :
+                    container.queryItems(text, options, JsonNode.class).iterableByPage(token, size)) {
+                page.getResults().forEach(row -> ranks.add(row.get("rank").asInt()));
+                token = page.getContinuationToken();
+                pages.incrementAndGet();
+                pause(20);
+                if (isResumed) {
+                    break;
+                }
+            }
+        } while (isResumed && token != null);
         return ranks;
     }
 

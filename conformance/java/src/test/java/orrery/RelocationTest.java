@@ -24,6 +24,7 @@ class RelocationTest {
             steps.add(ranges.ids().size());
             GrowthWork.pause(REST_MS);
         }
+        work.isMerging = true;
         while (!work.isOver && ranges.ids().size() != GrowthRanges.MIN) {
             ranges.shrink();
             steps.add(ranges.ids().size());
