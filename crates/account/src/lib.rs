@@ -36,6 +36,7 @@ mod scripts;
 mod seal;
 mod session;
 mod shares;
+mod threads;
 mod throughput;
 mod walk;
 

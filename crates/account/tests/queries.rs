@@ -363,3 +363,27 @@ async fn an_ordered_range_query_goes_on_under_a_filter_that_resumes() {
     ask(other, token.clone()).await.expect(400);
     ask("SELECT * FROM c WHERE true ORDER BY c.n".to_owned(), token).await.expect(400);
 }
+
+/// As many long queries as there are threads for requests leave room for a read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_queries_do_not_hold_up_other_requests() {
+    let client = Client::with_container(1).await;
+    let list: Vec<String> = (0..90).map(|n| n.to_string()).collect();
+    let body = format!(r#"{{"id":"1","pk":"k","list":[{}]}}"#, list.join(","));
+    client.items().create(&body).await.expect(201);
+    let text = "SELECT VALUE COUNT(1) FROM c JOIN x IN c.list JOIN y IN c.list JOIN z IN c.list";
+    let long = [(); 2].map(|()| {
+        let client = client.clone();
+        tokio::spawn(async move { client.items().key(r#"["k"]"#).query(text).await.expect(200) })
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let read = {
+        let client = client.clone();
+        tokio::spawn(async move { client.items().key(r#"["k"]"#).read("1").await.expect(200) })
+    };
+    read.await.unwrap();
+    assert!(long.iter().all(|long| !long.is_finished()), "the read came after a long query");
+    for long in long {
+        assert_eq!(long.await.unwrap().rows[0].as_i64(), Some(90 * 90 * 90));
+    }
+}

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::operation::{IndexMetrics, QueryText};
 use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
+use crate::threads::beside_requests;
 use crate::walk::{Cursor, Walk};
 
 /// Limit: time after which a page ends with what it has.
@@ -254,11 +255,11 @@ impl ItemRequest<'_> {
     ) -> query::Result<query::Page> {
         let page = if extras.wants_query_metrics {
             let source = TimedSource::new(source, self.inner.env());
-            let page = statement.run(&source, request)?;
+            let page = beside_requests(|| statement.run(&source, request))?;
             totals.times.add(&source);
             page
         } else {
-            statement.run(source, request)?
+            beside_requests(|| statement.run(source, request))?
         };
         totals.add(&page.metrics);
         Ok(page)

@@ -6,7 +6,6 @@ use std::time::Duration;
 use partition::Partition;
 use partition::relocate::{Relocation, Target};
 use store::Batch;
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::layout::Wish;
 use super::plan::Plan;
@@ -17,6 +16,7 @@ use crate::catalog::{Catalog, Garbage};
 use crate::error::{Error, Result};
 use crate::jobs;
 use crate::range_map::RangeEntry;
+use crate::threads::behind_requests;
 
 /// A replay that found no more than this is taken as caught up: the rest fits the pause.
 const SMALL_GAP: usize = 64;
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
 
     /// Copies one step; true at the end.
     async fn copy(self, relocation: &mut Relocation) -> Result<bool> {
-        let step = match behind_requests(|| Ok(relocation.read_step()?))? {
+        let step = match behind_requests(|| relocation.read_step())? {
             Some(step) => relocation.hand_over(step).await?,
             None => relocation.copy_step().await?,
         };
@@ -233,24 +233,6 @@ impl<'a> Run<'a> {
             .change(move |draft| wish.cut_over(draft, &entries, partitions, &conditions));
         change.await
     }
-}
-
-/// Runs what takes milliseconds of processor time where it does not hold up requests: on a thread of its own that stands
-/// back, unless this runtime is one for tests, with one thread and a fixed order of events.
-fn behind_requests<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
-        return work();
-    }
-    tokio::task::block_in_place(|| {
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                store::stand_back();
-                work()
-            });
-            // A panic is a bug, which goes on here as it would have without the thread.
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    })
 }
 
 /// Says whether a failed cut-over surely did not happen.
