@@ -5,6 +5,7 @@
 
 mod dotnet;
 mod generator;
+mod jumps;
 mod murmur;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use generator::{HashGenerator, Md5, Murmur3, XxHash};
 
+use self::jumps::Jumps;
 use crate::{ContainerLink, Error, Key, Result, link};
 
 // Limit: a million points are 20 MB and far beyond any gain in evenness.
@@ -64,6 +66,7 @@ pub struct Ring {
     // Sorted points, and for each the index of its link. Apart, so that a search touches points only.
     points: Vec<u128>,
     owners: Vec<u32>,
+    jumps: Jumps,
 }
 
 impl Ring {
@@ -89,8 +92,9 @@ impl Ring {
         }
         // Stable: of equal points the one of the later link comes last, as in the old SDKs.
         pairs.sort_by_key(|(point, _)| *point);
-        let (points, owners) = pairs.into_iter().unzip();
-        Ok(Ring { links, hash, rule, virtual_nodes, points, owners })
+        let (points, owners): (Vec<u128>, Vec<u32>) = pairs.into_iter().unzip();
+        let jumps = Jumps::over(&points);
+        Ok(Ring { links, hash, rule, virtual_nodes, points, owners, jumps })
     }
 
     /// Returns the container that owns a key.
@@ -107,10 +111,10 @@ impl Ring {
         let place = self.hash.hash(text.as_bytes());
         let last = self.points.len() - 1;
         if self.rule.owner_is_below() {
-            let above = self.points.partition_point(|it| *it <= place);
+            let above = self.jumps.partition_point(&self.points, place, |it| it <= place);
             above.checked_sub(1).unwrap_or(last)
         } else {
-            let at_or_above = self.points.partition_point(|it| *it < place);
+            let at_or_above = self.jumps.partition_point(&self.points, place, |it| it < place);
             if at_or_above > last { 0 } else { at_or_above }
         }
     }
