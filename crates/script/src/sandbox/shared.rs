@@ -72,6 +72,20 @@ pub(crate) fn may_share(body: &str) -> bool {
         && !says(&WORDS, |_, _, _| true)
         && !says(&BUILT_IN, is_more_than_used)
         && !says(&METHODS, is_assigned)
+        && !says(&["delete"], is_delete_of_global)
+}
+
+/// Says whether this may delete a variable of the global: in a locked engine all that the language put there stays.
+fn is_delete_of_global(body: &str, at: usize, word: &str) -> bool {
+    let rest = &body[at + word.len()..];
+    let before = body[..at].chars().next_back();
+    if before.is_some_and(|it| is_name(it) || it == '.') || rest.starts_with(is_name) {
+        return false;
+    }
+    let rest = rest.trim_start();
+    let after = rest.trim_start_matches(is_name);
+    let is_property = after.trim_start().starts_with(['.', '[', '?']);
+    !is_property || after.len() == rest.len() || &rest[..rest.len() - after.len()] == "this"
 }
 
 /// Says whether the built-in object at this place may be changed, or handed to something that changes it: true unless
@@ -166,6 +180,9 @@ mod tests {
             "function () { x.__proto__.y = 1; }",
             "function () { x.\\u0070rototype = 1; }",
             "class A extends B {}",
+            "function () { delete parseInt; }",
+            "function () { delete this.parseInt; }",
+            "function () { delete (parseInt); }",
         ] {
             assert!(!may_share(body), "{body}");
         }
@@ -176,6 +193,7 @@ mod tests {
             "function () { if (list.find(f) === 1 || Math.PI >= 3 || Date.now() == 2) throw new Error('x'); }",
             "function () { item.Date = new Date(); item.kind = 'Map'; list.map(x => x.get); }",
             "function () { getContext().getResponse().setBody(String(ErrorCodes.NotFound)); }",
+            "function () { delete item.x; delete item [y]; __.deleteDocument(link); m.delete(1); }",
         ] {
             assert!(may_share(body), "{body}");
         }
