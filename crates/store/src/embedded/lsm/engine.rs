@@ -242,7 +242,9 @@ fn open_database(
     directory: &Directory,
     cache_bytes: u64,
 ) -> Result<(Database, Keyspace), fjall::Error> {
-    let n_workers = thread::available_parallelism().map_or(2, usize::from).clamp(2, 4);
+    // The first worker does not compact. Asked to, it passes the request on, and as long as no other worker is free it gets
+    // it back and keeps a core busy with that: with two workers in all, for as long as any compaction takes.
+    let n_workers = thread::available_parallelism().map_or(2, usize::from).clamp(3, 4);
     let database = Database::builder(directory.engine_path())
         .cache_size(cache_bytes)
         .max_journaling_size(LOG_BYTES_MAX)
