@@ -14,8 +14,15 @@ const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
 /// Limit: how long after the deadline of a page one item may still be computed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Rows between two looks at the clock; a power of two.
+/// Limit: how long after the deadline of a page a query may go on that has no row before it has seen all items. With the
+/// time of a page this stays below the minute after which clients give up.
+const WHOLE_GRACE: Duration = Duration::from_secs(50);
+
+/// Rows between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 4096;
+
+/// Items between two looks at the clock.
+const ITEMS_PER_LOOK: u64 = 64;
 
 /// Limit: bytes of values that expressions build for one item.
 pub(crate) const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -91,6 +98,7 @@ pub(crate) struct Context {
 pub(crate) struct Run<'c> {
     pub(crate) context: &'c Context,
     deadline: Option<Duration>,
+    n_items: Cell<u64>,
     n_steps: Cell<u64>,
     built_bytes: Cell<usize>,
 }
@@ -103,7 +111,13 @@ impl<'c> Run<'c> {
 
     /// Starts with the deadline of a page: an item that takes much longer is given up.
     pub(crate) fn until(context: &'c Context, deadline: Option<Duration>) -> Run<'c> {
-        Run { context, deadline, n_steps: Cell::new(0), built_bytes: Cell::new(0) }
+        Run {
+            context,
+            deadline,
+            n_items: Cell::new(0),
+            n_steps: Cell::new(0),
+            built_bytes: Cell::new(0),
+        }
     }
 
     pub(crate) fn deadline(&self) -> Option<Duration> {
@@ -111,9 +125,21 @@ impl<'c> Run<'c> {
     }
 
     /// Starts the budgets again, for the next item.
-    pub(crate) fn next_item(&self) {
+    pub(crate) fn next_item(&self) -> Result<()> {
         self.n_steps.set(0);
         self.built_bytes.set(0);
+        let n_items = self.n_items.get() + 1;
+        self.n_items.set(n_items);
+        if n_items.is_multiple_of(ITEMS_PER_LOOK) {
+            self.check_time(WHOLE_GRACE)?;
+        }
+        Ok(())
+    }
+
+    /// Fails when the deadline has passed by more than `grace`.
+    fn check_time(&self, grace: Duration) -> Result<()> {
+        let is_over = |deadline| self.context.env.monotonic() > deadline + grace;
+        if self.deadline.is_some_and(is_over) { Err(Error::Timeout) } else { Ok(()) }
     }
 
     /// Counts one visited row.
@@ -124,10 +150,8 @@ impl<'c> Run<'c> {
             let limit = usize::try_from(STEPS_PER_ITEM_MAX).unwrap_or(usize::MAX);
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });
         }
-        if n_steps.is_multiple_of(STEPS_PER_LOOK)
-            && self.deadline.is_some_and(|deadline| self.context.env.monotonic() > deadline + GRACE)
-        {
-            return Err(Error::Timeout);
+        if n_steps.is_multiple_of(STEPS_PER_LOOK) {
+            self.check_time(GRACE)?;
         }
         Ok(())
     }

@@ -275,6 +275,32 @@ fn an_indexed_query_reads_what_it_returns() {
     }
 }
 
+/// A page of these has no row before all items were seen: it may take longer than others, and still not for ever.
+#[test]
+fn what_needs_all_items_is_given_up_in_time() {
+    let env = Env::fixed(1, 1);
+    let whole = source(2_000);
+    for text in [
+        "SELECT VALUE c.id FROM c ORDER BY c.n",
+        "SELECT c.n, COUNT(1) AS n FROM c GROUP BY c.n",
+        "SELECT VALUE SUM(c.n) FROM c",
+        "SELECT DISTINCT VALUE c.n FROM c",
+    ] {
+        let statement = Statement::prepare(text, &[], &PrepareOptions::new(env.clone())).unwrap();
+        let run = |page_time| {
+            let slow = SlowSource(&whole, &env, Cell::new(0));
+            let deadline = Some(env.monotonic() + page_time);
+            let request =
+                PageRequest { items_max: 100, bytes_max: 1 << 20, deadline, continuation: None };
+            statement.run(&slow, &request).map(|page| page.rows.len())
+        };
+        // All items take 200 s.
+        let result = run(Duration::from_secs(4));
+        assert!(matches!(result, Err(Error::Timeout)), "{text}: {result:?}");
+        assert!(run(Duration::from_secs(190)).unwrap() > 0, "{text}");
+    }
+}
+
 #[test]
 fn following_an_index_ends_in_time_and_still_gets_ahead() {
     let env = Env::fixed(1, 1);

@@ -128,7 +128,7 @@ fn all_rows(
                 groups.finish().collect()
             };
             for group in groups {
-                run.next_item();
+                run.next_item()?;
                 let frame = Frame::EMPTY.with_group(grouping.level, &group);
                 collected.push(query, Some(&group.keys), &frame, run)?;
             }
@@ -191,7 +191,7 @@ pub(super) fn each_base(
             for item in access.items(source, None) {
                 let item = item?;
                 metrics.read(item.bytes);
-                run.next_item();
+                run.next_item()?;
                 let value = item.read(&picks)?;
                 visit(&Frame::root(ITEM_LEVEL, &value))?;
             }
@@ -203,7 +203,7 @@ pub(super) fn each_base(
                 if inner.distinct && !seen.insert(value_key(Some(&row))) {
                     continue;
                 }
-                run.next_item();
+                run.next_item()?;
                 visit(&Frame::root(*level, &row))?;
             }
             Ok(())

@@ -297,7 +297,7 @@ impl Rows<'_> {
             return Ok(Flow::Stop);
         }
         self.builder.metrics.read(item.bytes);
-        self.run.next_item();
+        self.run.next_item()?;
         let value = item.read(&self.reads.picks)?;
         let keys = self.keys(&value)?;
         if wanted.is_some_and(|wanted| keys.first() != Some(wanted)) {

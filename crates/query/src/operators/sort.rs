@@ -124,7 +124,7 @@ impl<'p> Wanted<'p> {
         run: &Run<'_>,
         window: &mut Window<'_>,
     ) -> Result<()> {
-        run.next_item();
+        run.next_item()?;
         let value = item.read(&self.reads.picks)?;
         let frame = Frame::root(ITEM_LEVEL, &value);
         let mut row = 0;
