@@ -7,9 +7,13 @@ use std::time::Duration;
 use model::{Env, Value};
 
 use crate::error::{Error, Result};
+use crate::operators::PageRequest;
 
 /// Limit: rows visited for one item, so that a cross product of long arrays ends.
 const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
+
+/// Limit: rows visited for one item of a page that must be brief.
+const STEPS_PER_ITEM_BRIEF: u64 = 1024;
 
 /// Limit: how long after the deadline of a page one item may still be computed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -93,11 +97,18 @@ pub(crate) struct Context {
     pub(crate) keys_bytes_max: usize,
 }
 
+/// How long a page may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    deadline: Option<Duration>,
+    is_brief: bool,
+}
+
 /// One evaluation of rows: the context and the budgets of the current item.
 #[derive(Debug)]
 pub(crate) struct Run<'c> {
     pub(crate) context: &'c Context,
-    deadline: Option<Duration>,
+    patience: Patience,
     n_items: Cell<u64>,
     n_steps: Cell<u64>,
     built_bytes: Cell<usize>,
@@ -106,22 +117,28 @@ pub(crate) struct Run<'c> {
 impl<'c> Run<'c> {
     /// Starts without a time limit.
     pub(crate) fn new(context: &'c Context) -> Run<'c> {
-        Run::until(context, None)
+        Run::within(context, Patience { deadline: None, is_brief: false })
     }
 
-    /// Starts with the deadline of a page: an item that takes much longer is given up.
-    pub(crate) fn until(context: &'c Context, deadline: Option<Duration>) -> Run<'c> {
+    /// Starts with the patience of a request: an item that takes much longer is given up.
+    pub(crate) fn of(context: &'c Context, request: &PageRequest<'_>) -> Run<'c> {
+        let PageRequest { deadline, is_brief, .. } = *request;
+        Run::within(context, Patience { deadline, is_brief })
+    }
+
+    /// Starts with the patience of another run.
+    pub(crate) fn within(context: &'c Context, patience: Patience) -> Run<'c> {
         Run {
             context,
-            deadline,
+            patience,
             n_items: Cell::new(0),
             n_steps: Cell::new(0),
             built_bytes: Cell::new(0),
         }
     }
 
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.deadline
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
     }
 
     /// Starts the budgets again, for the next item.
@@ -139,13 +156,16 @@ impl<'c> Run<'c> {
     /// Fails when the deadline has passed by more than `grace`.
     fn check_time(&self, grace: Duration) -> Result<()> {
         let is_over = |deadline| self.context.env.monotonic() > deadline + grace;
-        if self.deadline.is_some_and(is_over) { Err(Error::Timeout) } else { Ok(()) }
+        if self.patience.deadline.is_some_and(is_over) { Err(Error::Timeout) } else { Ok(()) }
     }
 
     /// Counts one visited row.
     pub(crate) fn step(&self) -> Result<()> {
         let n_steps = self.n_steps.get() + 1;
         self.n_steps.set(n_steps);
+        if self.patience.is_brief && n_steps > STEPS_PER_ITEM_BRIEF {
+            return Err(Error::Timeout);
+        }
         if n_steps > STEPS_PER_ITEM_MAX {
             let limit = usize::try_from(STEPS_PER_ITEM_MAX).unwrap_or(usize::MAX);
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });

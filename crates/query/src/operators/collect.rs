@@ -34,7 +34,7 @@ pub(super) fn page(
     let order = SortOrder::new(&query.order).then_ascending(n_own);
     let start = Start::new(&order, position)?;
     let mut metrics = Metrics::default();
-    let run = Run::until(context, request.deadline);
+    let run = Run::of(context, request);
     let rows = in_order(query, &order, all_rows(query, source, &mut metrics, &run)?);
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
@@ -158,10 +158,10 @@ fn groups_of<'q>(
         })?;
         return Ok((groups, collected.bytes));
     };
-    let (context, deadline) = (run.context, run.deadline());
+    let (context, patience) = (run.context, run.patience());
     let partial = parallel::each_part(&parts, |part| {
         let mut metrics = Metrics::default();
-        let run = Run::until(context, deadline);
+        let run = Run::within(context, patience);
         let groups = groups_of(query, grouping, part, &mut metrics, &run)?;
         Ok((groups, metrics))
     })?;

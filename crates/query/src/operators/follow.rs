@@ -46,7 +46,7 @@ pub(super) fn page(
         reads: Reads::of(query),
         order: &order,
         resume,
-        run: Run::until(context, request.deadline),
+        run: Run::of(context, request),
         n_others: start.n_others(),
         passed: start.passed,
         end,

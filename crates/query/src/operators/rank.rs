@@ -36,7 +36,7 @@ pub(super) fn page(
     let rows = match &query.rank {
         None => Vec::new(),
         Some(rank) => {
-            let run = Run::until(context, request.deadline);
+            let run = Run::of(context, request);
             match best_texts(query, rank, source, &mut metrics, &run)? {
                 Some(rows) => rows,
                 None => ranked_rows(query, rank, source, &mut metrics, &run)?,

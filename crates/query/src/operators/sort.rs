@@ -65,7 +65,7 @@ pub(super) fn page(
     let window = if let Some(parts) = parts {
         let windows = parallel::each_part(&parts, |part| {
             let mut metrics = Metrics::default();
-            let run = Run::until(context, request.deadline);
+            let run = Run::of(context, request);
             Ok((wanted.window(part, &mut metrics, &run)?, metrics))
         })?;
         let mut window = Window::new(&wanted);
@@ -75,7 +75,7 @@ pub(super) fn page(
         }
         window
     } else {
-        let run = Run::until(context, request.deadline);
+        let run = Run::of(context, request);
         wanted.window(source, &mut builder.metrics, &run)?
     };
     Ok(window.fill(builder, query, &start))

@@ -30,7 +30,7 @@ pub(super) fn page(
         passed,
         builder: PageBuilder::new(context, request),
     };
-    let run = Run::until(context, request.deadline);
+    let run = Run::of(context, request);
     let next = match query.base {
         Base::Nothing => stream.without_items(&run)?,
         Base::Item | Base::Rows(..) => stream.items(source, &run)?,
