@@ -316,6 +316,29 @@ fn what_needs_all_items_is_given_up_in_time() {
     }
 }
 
+/// Many items that an index finds are grouped by several threads.
+#[test]
+fn groups_of_many_items_are_those_of_one_thread() {
+    let plain = source(25_000);
+    let mut indexed = IndexedSource::new(&plain.items, IndexPolicy::all());
+    for text in [
+        "SELECT c.g, COUNT(1) AS k, SUM(c.n) AS s, MIN(c.id) AS l FROM c WHERE c.n IN (3, 5) GROUP BY c.g",
+        "SELECT VALUE AVG(c.n) FROM c WHERE c.n IN (3, 5)",
+        "SELECT t, COUNT(1) AS k FROM c JOIN t IN c.tags WHERE c.n IN (3, 5) GROUP BY t",
+    ] {
+        let statement = prepare(text);
+        let plan = statement.explain(&indexed).unwrap();
+        assert!(plan.contains("seek"), "{plan}");
+        let expected = run_all(&statement, &plain, 2).unwrap();
+        assert_eq!(run_all(&statement, &indexed, 2).unwrap(), expected, "{text}");
+        assert!(!expected.is_empty(), "{text}");
+    }
+    // An error on one of the threads is the error of the query.
+    indexed.break_at(24_000);
+    let statement = prepare("SELECT VALUE SUM(c.n) FROM c WHERE c.n IN (3, 5)");
+    assert!(matches!(run_all(&statement, &indexed, 2), Err(Error::Source { .. })));
+}
+
 /// A page that must be brief is the same page, or none.
 #[test]
 fn a_brief_page_is_whole_or_given_up() {

@@ -63,10 +63,10 @@ pub(super) fn page(
     let can_part = matches!(query.base, Base::Item) && context.udf_host.is_none();
     let parts = source.parts().filter(|parts| can_part && parts.degree > 1);
     let window = if let Some(parts) = parts {
-        let windows = parallel::each_part(&parts, |part| {
+        let windows = parallel::each_part(&parts.sources, parts.degree, |part| {
             let mut metrics = Metrics::default();
             let run = Run::of(context, request);
-            Ok((wanted.window(part, &mut metrics, &run)?, metrics))
+            Ok((wanted.window(*part, &mut metrics, &run)?, metrics))
         })?;
         let mut window = Window::new(&wanted);
         for (part, metrics) in windows {
