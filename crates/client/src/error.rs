@@ -134,6 +134,9 @@ pub enum Error {
     /// A continuation was not made by this query.
     #[error("continuation does not belong to this query")]
     ContinuationInvalid,
+    /// The containers have changed since the continuation was made: items have moved, and the query is to be begun again.
+    #[error("items have moved since the continuation was made; begin the query again")]
+    ContinuationExpired,
     /// A database or scheme was not registered.
     #[error("no resolver is registered for database {database:?}, scheme {scheme:?}")]
     NotRegistered {

@@ -115,13 +115,36 @@ pub(crate) fn id_of(item: &Value) -> Result<&str> {
     item.get("id").and_then(Value::as_str).ok_or(crate::Error::ItemInvalid)
 }
 
-/// Returns an item without what the service adds, ready to be created elsewhere.
+/// Marks a copy that a move has made and not looked back from yet. Its value is the container of the source.
+///
+/// Invariant: a marked copy does not count. What the application writes has no mark, so a mark tells for certain
+/// that the copy is the work of a move, whoever was killed when.
+pub(crate) const COPY_MARK: &str = "_orreryCopyOf";
+
+/// Returns the container that a marked copy was made from.
+pub(crate) fn source_of(item: &Value) -> Option<ContainerLink> {
+    item.get(COPY_MARK).and_then(Value::as_str).map(ContainerLink::from)
+}
+
+/// Returns the copy of an item, marked.
+pub(crate) fn marked(item: &Value, source: &ContainerLink) -> Value {
+    let mut copy = without_system_properties(item);
+    copy[COPY_MARK] = source.as_str().into();
+    copy
+}
+
+/// Returns an item without what the service or a move adds, ready to be created elsewhere.
 pub(crate) fn without_system_properties(item: &Value) -> Value {
     let mut item = item.clone();
     if let Some(object) = item.as_object_mut() {
-        for name in ["_rid", "_self", "_etag", "_ts", "_attachments", "_lsn"] {
+        for name in ["_rid", "_self", "_etag", "_ts", "_attachments", "_lsn", COPY_MARK] {
             object.remove(name);
         }
     }
     item
+}
+
+/// Returns whether two items say the same, whatever the service has added to them.
+pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
+    without_system_properties(one) == without_system_properties(other)
 }

@@ -9,7 +9,9 @@ use conformance_rust::partitioned::{
     check_stored, document, follower, item, make_ring, make_states, manager, rest, service, stored,
 };
 use conformance_rust::run;
-use orrery_client::{Address, ContainerHost, ReadScope, Registry, Statement, load_state};
+use orrery_client::{
+    Address, ContainerHost, ItemStore as _, ReadScope, Registry, Statement, load_state,
+};
 
 const N_ITEMS: u64 = 9;
 
@@ -86,4 +88,48 @@ fn a_manager_that_grows_a_ring_is_killed_at_every_call() {
 #[test]
 fn a_manager_that_shrinks_a_ring_is_killed_at_every_call() {
     run(killed_at_every_call(-1));
+}
+
+/// A copy as a killed manager leaves it when the application has deleted its source in the same moment.
+#[test]
+fn a_copy_that_a_killed_manager_left_is_not_seen_and_is_removed() {
+    run(async {
+        let (sdk, name) = service().await;
+        make_states(&sdk).await;
+        let service = Arc::new(rest(&name));
+        let states = document(service.clone(), None, "ring");
+        make_ring(&sdk, 2, &*states).await;
+        let database = follower(service.clone(), states.clone()).await;
+        database.create(&item("kept", "kept", 1)).await.unwrap();
+        let jobs = document(service.clone(), None, "job");
+        let manager = manager(service.clone(), states.clone(), jobs, Duration::ZERO);
+        let next = manager.resized(1).await.unwrap();
+        manager.begin(&next).await.unwrap();
+        // It makes the container, publishes the transition, and dies.
+        let status = Command::new(env!("CARGO_BIN_EXE_partition-process"))
+            .args(["manager", &name, "6"])
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), None, "killed");
+        let to = next.build(&Registry::new()).unwrap();
+        let is_new =
+            |it: &String| to.container_for_create(&it.as_str().into()).unwrap().name() == "ring.2";
+        let id = (0..).map(|it| format!("i{it}")).find(is_new).unwrap();
+        let mut copy = item(&id, &id, 1);
+        copy["_orreryCopyOf"] = "ring.0".into();
+        let link = "ring.2".into();
+        service.create(&link, &id.as_str().into(), &copy).await.unwrap();
+
+        let database = follower(service.clone(), states.clone()).await;
+        let at = Address::new(id.as_str(), id.as_str());
+        assert_eq!(database.read(&at).await.unwrap(), None);
+        let statement = Statement::new("SELECT * FROM c");
+        let query = database.query(statement, &ReadScope::All).await.unwrap();
+        assert_eq!(query.collect().await.unwrap().len(), 1);
+        manager.run(&mut |_, _| {}).await.unwrap();
+        let names = ["ring.0", "ring.1", "ring.2"].map(str::to_owned);
+        let expected = BTreeMap::from([("kept".to_owned(), 1)]);
+        check_stored(&stored(&*service, &names).await, &*to, &expected);
+    });
 }

@@ -12,8 +12,9 @@ use conformance_rust::run;
 use orrery_client::repartition::Phase;
 use orrery_client::sdk::SdkDatabase;
 use orrery_client::{
-    Address, ContainerHost, Error, PartitionedDatabase, ReadMode, ReadScope, Registry,
-    ResolverState, Scheme, StateStore, Statement, TransitionPartitionResolver, load_state,
+    Address, ContainerHost, Continuation, Error, PartitionedDatabase, QueryPage, ReadMode,
+    ReadScope, Registry, ResolverState, Scheme, StateStore, Statement, TransitionPartitionResolver,
+    load_state,
 };
 
 const N_STABLE: usize = 40;
@@ -99,6 +100,45 @@ async fn reader(scene: &Scene, parallelism: usize) {
     }
 }
 
+/// One page, by a client that knows only where to go on.
+async fn next_page(scene: &Scene, at: Option<&Continuation>) -> Result<QueryPage, Error> {
+    let database = scene.client().await;
+    let statement = Statement::new("SELECT * FROM c");
+    let query = match at {
+        None => database.query(statement, &ReadScope::All).await?,
+        Some(at) => database.resume(statement, &ReadScope::All, at).await?,
+    };
+    Ok(query.rows_max(5).next_page().await?.expect("there is a page to go on with"))
+}
+
+/// Asks for every page as a client of its own, which goes on from the continuation of another.
+async fn relay(scene: &Scene) {
+    let mut n_expired = 0;
+    let mut n_queries = 0;
+    while !scene.is_over() {
+        let (mut rows, mut at) = (Vec::new(), None);
+        loop {
+            let page = match next_page(scene, at.as_ref()).await {
+                Err(Error::ContinuationExpired) => break n_expired += 1,
+                page => page.unwrap(),
+            };
+            rows.extend(page.rows);
+            at = page.continuation;
+            if at.is_some() {
+                continue;
+            }
+            let ids = rows.iter().map(|it| it["id"].as_str().unwrap());
+            let mut ids: Vec<_> = ids.filter(|it| it.starts_with("stable")).collect();
+            ids.sort_unstable();
+            let n_rows = ids.len();
+            ids.dedup();
+            assert_eq!((ids.len(), n_rows), (N_STABLE, N_STABLE), "missing or doubled");
+            break n_queries += 1;
+        }
+    }
+    assert!(n_queries > 1 && n_expired <= 1, "{n_queries} queries, {n_expired} expired");
+}
+
 /// A mode that is chosen by hand, from the beginning until sources are deleted.
 async fn moded(scene: &Scene, current: &ResolverState, next: &ResolverState, mode: ReadMode) {
     let registry = Registry::new();
@@ -179,6 +219,7 @@ async fn resized_under_load(n_containers: u64, by: i64) {
         writer(&scene, "three"),
         reader(&scene, 1),
         reader(&scene, 3),
+        relay(&scene),
         moded(&scene, &current, &next, ReadMode::ReadCurrent),
         moded(&scene, &current, &next, ReadMode::ReadNext),
         moded(&scene, &current, &next, ReadMode::ReadBoth),

@@ -1,7 +1,9 @@
 //! A database whose items are spread over several containers.
 //!
-//! Invariant: during a transition the copy in the next container counts, if there is one.
+//! Invariant: during a transition the copy in the next container counts, if there is one without a mark.
 
+mod judge;
+mod moving;
 mod query;
 mod scheme;
 
@@ -12,14 +14,8 @@ use serde_json::Value;
 pub use query::{Continuation, QueryPage, QueryRun};
 pub use scheme::{Scheme, Schemes};
 
-use crate::items::id_of;
-use crate::{
-    ContainerLink, Error, ItemStore, Key, PartitionResolver, Placement, ReadScope, Result,
-    Statement, Stored,
-};
-
-// Limit: an item that moves is found at its new place at the second look; more looks mean a fault.
-const LOOKS_MAX: usize = 4;
+use crate::items::{id_of, source_of};
+use crate::{Error, ItemStore, Key, PartitionResolver, ReadScope, Result, Statement, Stored};
 
 /// Names one item: its id, its key, and its partition key of the service if that is not the key.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,11 +74,7 @@ impl PartitionedDatabase {
         let (key, partition) = self.scheme.keys_of(item)?;
         let place = self.scheme.resolver.placement(&key)?;
         if place.is_moving {
-            for link in &place.others {
-                if self.items.read(link, &partition, id_of(item)?).await?.is_some() {
-                    return Err(Error::service(409, "the item has not been moved yet"));
-                }
-            }
+            return self.create_moving(&place, &partition, item).await;
         }
         self.items.create(&place.owner, &partition, item).await
     }
@@ -109,8 +101,13 @@ impl PartitionedDatabase {
         let readable = self.scheme.resolver.containers_for_read(&ReadScope::Key(at.key.clone()))?;
         let candidates = std::iter::once(&place.owner).chain(&place.others);
         for link in candidates.filter(|it| readable.contains(it)) {
-            if let Some(found) = self.items.read(link, at.service_partition(), &at.id).await? {
-                return Ok(Some(found));
+            let found = self.items.read(link, at.service_partition(), &at.id).await?;
+            match found {
+                Some(copy) if place.is_moving && source_of(&copy.item).is_some() => {
+                    return Ok(self.look(&place, at).await?.counting());
+                }
+                Some(found) => return Ok(Some(found)),
+                None => {}
             }
         }
         Ok(None)
@@ -129,41 +126,16 @@ impl PartitionedDatabase {
         self.prepare().await?;
         self.check_key(at, item)?;
         let place = self.scheme.resolver.placement(&at.key)?;
-        for _ in 0..LOOKS_MAX {
-            let partition = at.service_partition();
-            if let Some(etag) = self.items.replace(&place.owner, partition, item, if_match).await? {
+        if place.is_moving {
+            return self.replace_moving(&place, at, item, if_match).await;
+        }
+        for link in std::iter::once(&place.owner).chain(&place.others) {
+            let replaced = self.items.replace(link, at.service_partition(), item, if_match).await?;
+            if let Some(etag) = replaced {
                 return Ok(etag);
             }
-            match self.replace_elsewhere(&place, at, item, if_match).await {
-                Ok(Some(etag)) => return Ok(etag),
-                Ok(None) => return Err(Error::service(404, "there is no such item")),
-                // Moved between our two looks: it is at the owner now.
-                Err(error) if error.is_service(409) => {}
-                Err(error) => return Err(error),
-            }
         }
-        Err(Error::Migrating)
-    }
-
-    async fn replace_elsewhere(
-        &self,
-        place: &Placement,
-        at: &Address,
-        item: &Value,
-        if_match: Option<&str>,
-    ) -> Result<Option<String>> {
-        let partition = at.service_partition();
-        for link in &place.others {
-            if !place.is_moving {
-                if let Some(etag) = self.items.replace(link, partition, item, if_match).await? {
-                    return Ok(Some(etag));
-                }
-            } else if let Some(found) = self.items.read(link, partition, &at.id).await? {
-                check_etag(&found, if_match)?;
-                return self.items.create(&place.owner, partition, item).await.map(Some);
-            }
-        }
-        Ok(None)
+        Err(Error::service(404, "there is no such item"))
     }
 
     fn check_key(&self, at: &Address, item: &Value) -> Result<()> {
@@ -190,34 +162,12 @@ impl PartitionedDatabase {
         Ok(false)
     }
 
-    /// Deletes the old copy first: as long as it exists, it could be copied again.
-    async fn delete_moving(
-        &self,
-        place: &Placement,
-        at: &Address,
-        if_match: Option<&str>,
-    ) -> Result<bool> {
-        let partition = at.service_partition();
-        let new = self.items.read(&place.owner, partition, &at.id).await?;
-        if let Some(new) = &new {
-            check_etag(new, if_match)?;
-        }
-        let mut is_found = new.is_some();
-        for link in &place.others {
-            // The etag counts for the old copy only while there is no new one.
-            let guard = if new.is_none() { if_match } else { None };
-            is_found |= self.items.delete(link, partition, &at.id, guard).await?;
-        }
-        is_found |= self.items.delete(&place.owner, partition, &at.id, None).await?;
-        Ok(is_found)
-    }
-
     /// Begins a query over the containers of a scope.
     ///
     /// Containers are read one after the other unless [`QueryRun::parallelism`] says otherwise. Rows of
     /// different containers are not merged: `ORDER BY` and aggregates hold within one container. During a
     /// transition an item that is in two containers is shown once, provided that the rows carry its id and
-    /// what its key is made of, and that the query is not resumed from a continuation.
+    /// what its key is made of.
     pub async fn query(&self, statement: Statement, scope: &ReadScope) -> Result<QueryRun> {
         self.prepare().await?;
         let database = self.pinned();
@@ -226,6 +176,10 @@ impl PartitionedDatabase {
     }
 
     /// Goes on with a query where a continuation says.
+    ///
+    /// # Errors
+    /// [`Error::ContinuationInvalid`] if another query made it; [`Error::ContinuationExpired`] if items have moved
+    /// since to where the query has been or to where it would not come: begin it again.
     pub async fn resume(
         &self,
         statement: Statement,
@@ -243,22 +197,5 @@ impl PartitionedDatabase {
             database.scheme.resolver = resolver;
         }
         database
-    }
-
-    /// Looks for the item of a row in a container; `None` also if the row does not say which item it is.
-    async fn find(&self, link: &ContainerLink, row: &Value) -> Result<Option<Stored>> {
-        let (Ok((_, partition)), Ok(id)) = (self.scheme.keys_of(row), id_of(row)) else {
-            return Ok(None);
-        };
-        self.items.read(link, &partition, id).await
-    }
-}
-
-fn check_etag(found: &Stored, if_match: Option<&str>) -> Result<()> {
-    match if_match {
-        Some(etag) if etag != "*" && etag != found.etag => {
-            Err(Error::service(412, "the item has changed"))
-        }
-        _ => Ok(()),
     }
 }

@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::PartitionedDatabase;
-use crate::items::{id_of, without_system_properties};
+use super::judge::{Judge, Row};
 use crate::join::join_all;
-use crate::{
-    BoxFuture, ContainerLink, Error, Key, PageRequest, ReadScope, Result, RowRule, Statement,
-};
+use crate::{BoxFuture, ContainerLink, Error, Key, PageRequest, ReadScope, Result, Statement};
 
 /// Where a query goes on. Its text is opaque and may be kept or sent elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +31,8 @@ struct Token {
     version: u32,
     /// Tells one query from another.
     query: String,
+    /// Tells whether items are where they were.
+    view: String,
     left: Vec<Left>,
 }
 
@@ -62,15 +62,18 @@ pub struct QueryRun {
     left: Vec<Left>,
     parallelism: usize,
     rows_max: Option<u32>,
-    // Items that move and have been shown: they may turn up at their new place.
+    // Made with the first continuation: the state of a resolver may be long.
+    view: Option<String>,
+    // Items that move and have been shown. They turn up again only if the query outlives the time of grace, and is
+    // not resumed: continuations of that time are refused.
     shown: HashSet<u128>,
 }
 
-// Limit: 16 bytes and some more for each item that moves; beyond this an item may be shown twice during a move.
-const SHOWN_MAX: usize = 4_000_000;
+/// The version of continuations.
+const VERSION: u32 = 2;
 
-/// A row, and what tells its item from others if it may turn up again.
-type Row = (Option<u128>, Value);
+// Limit: 16 bytes and some more for each item that moves; later ones are not remembered.
+const SHOWN_MAX: usize = 4_000_000;
 
 /// The rows of one container.
 struct Fetched {
@@ -107,6 +110,7 @@ impl QueryRun {
             left,
             parallelism: 1,
             rows_max: None,
+            view: None,
             shown: HashSet::new(),
         }
     }
@@ -120,10 +124,13 @@ impl QueryRun {
         let token: Token =
             serde_json::from_str(continuation.as_str()).map_err(|_| Error::ContinuationInvalid)?;
         let run = QueryRun::start(database, statement, scope, token.left);
-        if token.version != 1 || token.query != run.fingerprint() {
+        if token.version != VERSION || token.query != run.fingerprint() {
             return Err(Error::ContinuationInvalid);
         }
-        Ok(run)
+        if token.view != run.database.scheme.resolver.state().view()? {
+            return Err(Error::ContinuationExpired);
+        }
+        Ok(QueryRun { view: Some(token.view), ..run })
     }
 
     /// Reads this many containers at once; 1, the default, reads one after the other.
@@ -155,7 +162,7 @@ impl QueryRun {
         let n_now = self.parallelism.min(self.left.len());
         let now: Vec<BoxFuture<'_, Result<Fetched>>> = self.left[..n_now]
             .iter()
-            .map(|it| Box::pin(self.fetch(it, n_now)) as BoxFuture<'_, Result<Fetched>>)
+            .map(|it| Box::pin(self.fetch(it)) as BoxFuture<'_, Result<Fetched>>)
             .collect();
         let pages = join_all(now).await.into_iter().collect::<Result<Vec<_>>>()?;
         let mut rows = Vec::new();
@@ -182,16 +189,22 @@ impl QueryRun {
         Ok(rows)
     }
 
-    fn continuation(&self) -> Result<Option<Continuation>> {
+    fn continuation(&mut self) -> Result<Option<Continuation>> {
         if self.left.is_empty() {
             return Ok(None);
         }
-        let token = Token { version: 1, query: self.fingerprint(), left: self.left.clone() };
+        let view = match self.view.take() {
+            Some(it) => it,
+            None => self.database.scheme.resolver.state().view()?,
+        };
+        self.view = Some(view.clone());
+        let (query, left) = (self.fingerprint(), self.left.clone());
+        let token = Token { version: VERSION, query, view, left };
         let text = serde_json::to_string(&token).map_err(|_| Error::ContinuationInvalid)?;
         Ok(Some(Continuation(text)))
     }
 
-    async fn fetch(&self, place: &Left, n_now: usize) -> Result<Fetched> {
+    async fn fetch(&self, place: &Left) -> Result<Fetched> {
         let request = PageRequest {
             container: &place.container,
             statement: &self.statement,
@@ -200,48 +213,9 @@ impl QueryRun {
             rows_max: self.rows_max,
         };
         let page = self.database.items.page(request).await?;
-        let mut rows = Vec::with_capacity(page.rows.len());
-        for row in page.rows {
-            rows.extend(self.judge(&place.container, row, n_now).await?);
-        }
+        let judge = Judge { database: &self.database, statement: &self.statement };
+        let rows = judge.rows(&place.container, page.rows).await?;
         Ok(Fetched { rows, continuation: page.continuation })
-    }
-
-    /// Leaves out what a move has left behind or put in place too early.
-    async fn judge(&self, from: &ContainerLink, row: Value, n_now: usize) -> Result<Option<Row>> {
-        let resolver = &self.database.scheme.resolver;
-        // A row without a key is not an item: there is nothing to compare it with.
-        let Ok(key) = resolver.key_of(&row) else { return Ok(Some((None, row))) };
-        let identity = id_of(&row).ok().map(|id| {
-            let text = format!("{key}{id}");
-            xxhash_rust::xxh3::xxh3_128(text.as_bytes())
-        });
-        let owner = match resolver.row_rule(from, &key) {
-            Ok(RowRule::Keep) | Err(Error::NoContainer { .. }) => return Ok(Some((None, row))),
-            Ok(RowRule::Drop) => return Ok(None),
-            Ok(RowRule::KeepOnce) => return Ok(Some((identity, row))),
-            Ok(RowRule::KeepUnlessIn(owner)) => owner,
-            Err(error) => return Err(error),
-        };
-        let Some(copy) = self.database.find(&owner, &row).await? else {
-            return Ok(Some((identity, row)));
-        };
-        // Its new container is read later, and shows it then.
-        if self.is_ahead(&owner, n_now) {
-            return Ok(None);
-        }
-        // The new container has been read already. A copy that says the same may have been made since, and a
-        // different one is a later version, which was the one to show.
-        let source = self.database.find(from, &row).await?;
-        let is_same = source.is_some_and(|it| {
-            without_system_properties(&it.item) == without_system_properties(&copy.item)
-        });
-        Ok(is_same.then_some((identity, row)))
-    }
-
-    /// Returns whether a container is read after the round of now, from its beginning.
-    fn is_ahead(&self, container: &ContainerLink, n_now: usize) -> bool {
-        self.left.iter().skip(n_now).any(|it| it.container == *container && it.at.is_none())
     }
 }
 

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::Repartitioner;
-use crate::items::{id_of, without_system_properties};
+use crate::items::{id_of, is_same, marked, source_of, without_system_properties};
 use crate::{ContainerLink, Key, Result, Scheme, Stored};
 
 /// An item that is not where the next scheme wants it.
+#[derive(Clone)]
 pub(super) struct Moving<'a> {
     pub(super) source: &'a ContainerLink,
     pub(super) owner: ContainerLink,
@@ -35,27 +36,59 @@ impl Repartitioner {
     /// Creates the copy unless there is one. Returns whether it was created and has stayed.
     pub(super) async fn copy(&self, moving: &Moving<'_>) -> Result<bool> {
         let (owner, partition) = (&moving.owner, &moving.partition);
-        let body = without_system_properties(moving.item);
-        let etag = match self.items.create(owner, partition, &body).await {
-            Ok(etag) => etag,
+        let mut copy = marked(moving.item, moving.source);
+        match self.items.create(owner, partition, &copy).await {
+            Ok(etag) => copy["_etag"] = etag.into(),
             // What is there was written by the application, or by us before a crash.
             Err(error) if error.is_service(409) => return Ok(false),
             Err(error) => return Err(error),
-        };
-        if self.items.read(moving.source, partition, moving.id()?).await?.is_some() {
-            return Ok(true);
         }
-        // Deleted while we copied it: take the copy back, unless the application has written it since.
-        match self.items.delete(owner, partition, moving.id()?, Some(&etag)).await {
+        self.settle(moving.source, owner, partition, &copy).await
+    }
+
+    /// Looks back from a marked copy: removes the mark, or the copy if its source is gone. Returns whether it stays.
+    ///
+    /// A delete by the application takes the source first and then the copy. So whoever deletes the source after this
+    /// look finds the copy, and who has deleted it before has left a copy that does not count.
+    pub(super) async fn settle(
+        &self,
+        source: &ContainerLink,
+        owner: &ContainerLink,
+        partition: &Key,
+        copy: &Value,
+    ) -> Result<bool> {
+        let (id, etag) = (id_of(copy)?, copy.get("_etag").and_then(Value::as_str));
+        let is_there = self.items.read(source, partition, id).await?.is_some();
+        let stays = if is_there {
+            let body = without_system_properties(copy);
+            let replaced = self.items.replace(owner, partition, &body, etag).await;
+            replaced.map(|it| it.is_some())
+        } else {
+            self.items.delete(owner, partition, id, etag).await.map(|_| false)
+        };
+        match stays {
+            // The application has written it since, and that stays.
             Err(error) if error.is_service(412) => Ok(true),
-            result => result.map(|_| false),
+            stays => stays,
         }
     }
 
     /// Looks at the copy and repairs it. Returns whether something had to be changed.
     pub(super) async fn verify(&self, moving: &Moving<'_>) -> Result<bool> {
         let found = self.items.read(&moving.owner, &moving.partition, moving.id()?).await?;
-        let Some(found) = found else { return self.copy(moving).await };
+        let Some(found) = found else {
+            // The page is a moment old. A delete takes the source first: without a copy and without a source the item
+            // was deleted, and must not be made again.
+            let now = self.items.read(moving.source, &moving.partition, moving.id()?).await?;
+            let Some(now) = now else { return Ok(false) };
+            return self.copy(&Moving { item: &now.item, ..moving.clone() }).await;
+        };
+        if source_of(&found.item).is_some() {
+            // Made by a run that was killed before it looked back.
+            let (source, owner) = (moving.source, &moving.owner);
+            self.settle(source, owner, &moving.partition, &found.item).await?;
+            return Ok(true);
+        }
         if !is_older(&found, moving.item) {
             return Ok(false);
         }
@@ -74,7 +107,7 @@ impl Repartitioner {
         self.verify(moving).await?;
         // Invariant: the copy has just been seen or made; without it the source stays.
         let copy = self.items.read(&moving.owner, &moving.partition, moving.id()?).await?;
-        if copy.is_none() {
+        if copy.is_none_or(|it| source_of(&it.item).is_some()) {
             return Ok(false);
         }
         let etag = moving.item.get("_etag").and_then(Value::as_str);
@@ -91,10 +124,7 @@ impl Repartitioner {
 fn is_older(copy: &Stored, source: &Value) -> bool {
     let time = |item: &Value| item.get("_ts").and_then(Value::as_u64);
     match (time(&copy.item), time(source)) {
-        (Some(copied), Some(changed)) => {
-            copied < changed
-                && without_system_properties(&copy.item) != without_system_properties(source)
-        }
+        (Some(copied), Some(changed)) => copied < changed && !is_same(&copy.item, source),
         _ => false,
     }
 }

@@ -6,20 +6,22 @@
 //!
 //! ```text
 //! Planned    missing containers are made; a transition with ReadBoth is published; clients notice
-//! Copying    each item that moves is created at its new place; what is there already wins
-//! Verifying  every source is read again until nothing is missing
+//! Copying    each item that moves is created at its new place with a mark, which is removed after a look back
+//!            at the source; what is there already wins
+//! Verifying  every source is read again until nothing is missing, and marks that were left are looked at
 //!            a transition with ReadNext is published; clients notice
 //! Deleting   each moved item is deleted, after one more look at its copy; emptied containers are dropped
 //! Done       the next scheme alone is published
 //! ```
 //!
 //! Invariants: nothing is deleted before its copy is seen at its new place. The next scheme always has a
-//! container, so the last container is never dropped. The application's own writes win over copies.
+//! container, so the last container is never dropped. The application's own writes win over copies. A copy with a
+//! mark does not count, so an item that the application deletes while it is copied stays deleted, even if the run is
+//! killed before it looks back.
 //!
 //! What it relies on: all writers go through a [`PartitionedDatabase`](crate::PartitionedDatabase) with a
 //! [`SharedPartitionResolver`](crate::SharedPartitionResolver) that looks at least once within
-//! [`Options::grace`]. One gap remains: if the application deletes an item in the moment between the copy and
-//! the look back at its source, and the run is killed in the same moment, the copy stays.
+//! [`Options::grace`].
 
 mod copy;
 mod job;

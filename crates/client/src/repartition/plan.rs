@@ -102,9 +102,18 @@ impl Repartitioner {
     }
 
     pub(super) async fn page(&self, source: &ContainerLink, at: Option<&str>) -> Result<ItemPage> {
+        self.page_of(&Statement::new("SELECT * FROM c"), source, at).await
+    }
+
+    pub(super) async fn page_of(
+        &self,
+        statement: &Statement,
+        container: &ContainerLink,
+        at: Option<&str>,
+    ) -> Result<ItemPage> {
         let request = PageRequest {
-            container: source,
-            statement: &Statement::new("SELECT * FROM c"),
+            container,
+            statement,
             partition: None,
             continuation: at,
             rows_max: Some(self.options.page_items),

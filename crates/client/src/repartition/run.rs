@@ -4,9 +4,10 @@ use super::copy::Moving;
 use super::job::{Cursor, Job, Phase, Progress};
 use super::{Refusal, Repartitioner};
 use crate::host::ensure;
+use crate::items::{COPY_MARK, source_of};
 use crate::{
     ContainerLink, ContainerTemplate, ReadMode, ReadScope, ResolverState, Result, Retry, Scheme,
-    load_state, save_state,
+    Statement, load_state, save_state,
 };
 
 // Limit: writers that follow the published state make at most a few extra passes necessary.
@@ -39,13 +40,13 @@ impl Repartitioner {
                     }
                 }
                 Phase::Verifying => {
-                    if self.step(&mut job, &next, Work::Verify).await? && is_clean(&mut job)? {
+                    if self.pass(&mut job, &next, Work::Verify).await? {
                         self.publish(&job, ReadMode::ReadNext).await?;
                         job.enter(Phase::Deleting);
                     }
                 }
                 Phase::Deleting => {
-                    if self.step(&mut job, &next, Work::Delete).await? && is_clean(&mut job)? {
+                    if self.pass(&mut job, &next, Work::Delete).await? {
                         self.drop_containers(&job, &next).await?;
                         self.publish_next(&job).await?;
                         job.enter(Phase::Done);
@@ -55,6 +56,42 @@ impl Repartitioner {
             }
             version = self.jobs.save(&job.to_value()?, Some(&version)).await?;
         }
+    }
+
+    /// Works on one page. Returns whether it was the last of a pass that found nothing to change.
+    async fn pass(&self, job: &mut Job, next: &Scheme, work: Work) -> Result<bool> {
+        if !self.step(job, next, work).await? {
+            return Ok(false);
+        }
+        if job.cursor.n_changed == 0 {
+            job.cursor.n_changed = self.settle_all(next).await?;
+        }
+        is_clean(job)
+    }
+
+    /// Looks back from all copies that runs which were killed have left. Returns how many there were.
+    ///
+    /// A copy whose source is there is found from its source, too; this is for those whose source is gone.
+    async fn settle_all(&self, next: &Scheme) -> Result<u64> {
+        let statement = Statement::new(format!("SELECT * FROM c WHERE IS_DEFINED(c.{COPY_MARK})"));
+        let mut n_settled = 0;
+        for owner in next.resolver.containers_for_read(&ReadScope::All)? {
+            let mut at = None;
+            loop {
+                let page = self.page_of(&statement, &owner, at.as_deref()).await?;
+                for copy in &page.rows {
+                    let Some(source) = source_of(copy) else { continue };
+                    let (_, partition) = next.keys_of(copy)?;
+                    self.settle(&source, &owner, &partition, copy).await?;
+                    n_settled += 1;
+                }
+                at = page.continuation;
+                if at.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(n_settled)
     }
 
     /// Works on one page. Returns whether it was the last of the pass.

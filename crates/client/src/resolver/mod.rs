@@ -80,10 +80,13 @@ pub enum RowRule {
     Keep,
     /// Leaves it out: it is the remainder of a move.
     Drop,
-    /// Shows it unless the query has shown the item before: it may have been found where it comes from.
-    KeepOnce,
-    /// Shows it unless the item is already in this container.
-    KeepUnlessIn(ContainerLink),
+    /// Its item may be in several containers: it is shown once, where the first source has it.
+    Moving {
+        /// Where it moves from, in the order to look.
+        sources: Vec<ContainerLink>,
+        /// Where it moves to; what is here counts.
+        owner: ContainerLink,
+    },
 }
 
 /// Maps items and keys to containers.

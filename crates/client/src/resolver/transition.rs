@@ -1,8 +1,8 @@
 //! The transition resolver: two schemes at once, while items move from the current to the next.
 //!
 //! Invariant: the copy that counts is the one in the next container if there is one, else the one in the
-//! current container. Writes go to next; a delete removes the current copy first, then the next one, so that
-//! nobody can copy it again in between.
+//! current container. A copy that a move has marked does not count yet. Writes go to next; a delete removes the
+//! current copy first, then the next one, so that nobody can copy it again in between.
 
 use std::sync::Arc;
 
@@ -115,8 +115,7 @@ impl PartitionResolver for TransitionPartitionResolver {
         let is_home = place.owner == *container;
         Ok(match self.mode {
             ReadMode::ReadBoth if !place.is_moving => RowRule::Keep,
-            ReadMode::ReadBoth if is_home => RowRule::KeepOnce,
-            ReadMode::ReadBoth => RowRule::KeepUnlessIn(place.owner),
+            ReadMode::ReadBoth => RowRule::Moving { sources: place.others, owner: place.owner },
             ReadMode::ReadNext | ReadMode::None | ReadMode::ReadCurrent => {
                 let next = self.next.placement(key)?;
                 if is_home || (!next.is_moving && next.others.contains(container)) {

@@ -160,6 +160,43 @@ impl ResolverState {
         ResolverState::from_value(serde_json::from_str(text).map_err(invalid)?)
     }
 
+    /// Returns what tells the places of items under this scheme from those under another.
+    ///
+    /// A move changes it at one moment, when the next scheme begins to be read. A spillover scheme keeps it, for items
+    /// stay where they are when a container is added.
+    pub(crate) fn view(&self) -> Result<String> {
+        let text = serde_json::to_string(&self.viewed()).map_err(invalid)?;
+        Ok(format!("{:016x}", xxhash_rust::xxh64::xxh64(text.as_bytes(), 0)))
+    }
+
+    fn viewed(&self) -> ResolverState {
+        let all = |states: &[ResolverState]| states.iter().map(ResolverState::viewed).collect();
+        match self {
+            ResolverState::Transition {
+                current,
+                mode: ReadMode::ReadBoth | ReadMode::ReadCurrent,
+                ..
+            } => current.viewed(),
+            ResolverState::Transition { next, .. } => next.viewed(),
+            ResolverState::Managed(it) => ResolverState::Hash(it.hash.clone()),
+            ResolverState::Spillover(it) => ResolverState::Spillover(SpilloverState {
+                options: it.options.clone(),
+                numbers: Vec::new(),
+            }),
+            ResolverState::Chained { resolvers } => {
+                ResolverState::Chained { resolvers: all(resolvers) }
+            }
+            ResolverState::Composite { key, outer, branches } => ResolverState::Composite {
+                key: key.clone(),
+                outer: Box::new(outer.viewed()),
+                branches: branches.iter().map(|(name, it)| (name.clone(), it.viewed())).collect(),
+            },
+            ResolverState::Hash(_) | ResolverState::Range { .. } | ResolverState::Lookup { .. } => {
+                self.clone()
+            }
+        }
+    }
+
     /// Makes the resolver. Closures, own hashes and container hosts come from the registry.
     pub fn build(&self, registry: &Registry) -> Result<Arc<dyn PartitionResolver>> {
         self.build_at(registry, 0)

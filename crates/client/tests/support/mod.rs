@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use orrery_client::{
     BoxFuture, ChangeFeed, ChangePage, ContainerHost, ContainerLink, ContainerTemplate, Creation,
-    Error, Fill, ItemPage, ItemStore, Key, PageRequest, Result, StateStore, StateVersion, Stored,
+    Error, Fill, ItemPage, ItemStore, Key, PageRequest, Result, StateStore, StateVersion,
+    Statement, Stored,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -163,6 +164,12 @@ fn check(found: &Value, if_match: Option<&str>) -> Result<()> {
     }
 }
 
+/// The one condition that statements of the tests have: `text` is the value of the parameter `@text`.
+fn matches(statement: &Statement, item: &Value) -> bool {
+    let mut wanted = statement.parameters.iter().filter(|(name, _)| name == "@text");
+    wanted.all(|(_, it)| item["text"] == *it)
+}
+
 fn etag(item: &Value) -> String {
     item["_etag"].as_str().unwrap().to_owned()
 }
@@ -264,7 +271,9 @@ impl ItemStore for Fake {
                     None => Default::default(),
                 };
                 let all = items.range(from..);
-                let mut all = all.filter(|((it, _), _)| partition.as_ref().is_none_or(|p| p == it));
+                let mut all = all
+                    .filter(|((it, _), _)| partition.as_ref().is_none_or(|p| p == it))
+                    .filter(|(_, it)| matches(request.statement, it));
                 let n_rows = request.rows_max.map_or(usize::MAX, |it| it as usize);
                 let rows = all.by_ref().take(n_rows).map(|(_, it)| it.clone()).collect();
                 let continuation = all.next().map(|(at, _)| serde_json::to_string(at).unwrap());

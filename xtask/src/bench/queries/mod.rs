@@ -21,7 +21,7 @@ use workload::{ALL, Workload};
 const SMALL: u64 = 10_000;
 const RANGES: [&str; 2] = ["1", "8"];
 // Limit: calls of one measurement, however short they are.
-const CALLS_MAX: u64 = 400;
+const CALLS_MAX: u64 = 10_000;
 const CALLS_MIN: u64 = 3;
 
 pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {

@@ -71,10 +71,10 @@ impl Postgres {
     pub(super) fn stop(self) -> Result<()> {
         drop(self.client);
         let mut server = self.server;
-        // SIGTERM: the standard library can only kill.
+        // SIGINT: it does not wait for the client to leave, whose task cannot run while this thread waits.
         let id = server.child.id().to_string();
         ensure!(
-            Command::new("kill").args(["-TERM", &id]).status()?.success(),
+            Command::new("kill").args(["-INT", &id]).status()?.success(),
             "cannot stop PostgreSQL"
         );
         server.child.wait().context("cannot wait for PostgreSQL")?;
