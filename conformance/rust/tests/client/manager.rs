@@ -10,7 +10,7 @@ use conformance_rust::partitioned::{
 };
 use conformance_rust::run;
 use orrery_client::{
-    Address, ContainerHost, ItemStore as _, ReadScope, Registry, Statement, load_state,
+    Address, ContainerHost, ItemStore, ReadScope, Registry, Statement, load_state,
 };
 
 const N_ITEMS: u64 = 9;
@@ -119,7 +119,7 @@ fn a_copy_that_a_killed_manager_left_is_not_seen_and_is_removed() {
         let mut copy = item(&id, &id, 1);
         copy["_orreryCopyOf"] = "ring.0".into();
         let link = "ring.2".into();
-        service.create(&link, &id.as_str().into(), &copy).await.unwrap();
+        ItemStore::create(&*service, &link, &id.as_str().into(), &copy).await.unwrap();
 
         let database = follower(service.clone(), states.clone()).await;
         let at = Address::new(id.as_str(), id.as_str());
