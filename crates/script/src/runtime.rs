@@ -11,7 +11,7 @@ use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Script};
 use crate::limits::{Limits, SILENCE_MAX};
 use crate::offenders::Offenders;
-use crate::pool::{PATIENCE, Pool, Ticket, Worker};
+use crate::pool::{Pool, Ticket, Worker};
 
 // How often the one who waits looks whether the run is still alive.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -127,18 +127,13 @@ impl Runtime {
         ticket: &Ticket,
         silence: Duration,
     ) -> Result<T, Wait> {
-        let mut look_after = PATIENCE;
         loop {
-            match tokio::time::timeout(look_after, &mut answered).await {
+            match tokio::time::timeout(LOOK_EVERY, &mut answered).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(_)) if ticket.was_skipped() => return Err(Wait::Busy),
                 Ok(Err(_)) => return Err(Wait::Panicked),
                 Err(_) => {}
             }
-            if ticket.is_waiting() {
-                self.0.pool.hurry();
-            }
-            look_after = LOOK_EVERY;
             let now = self.0.env.monotonic();
             if ticket.runs_longer_than(silence, now) && self.0.pool.give_up(ticket) {
                 return Err(Wait::Lost);

@@ -6,7 +6,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 /// A job that runs for longer is slow, and one that waits for longer gets a thread of its own if there may be one more.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
+pub(super) const PATIENCE: Duration = Duration::from_millis(5);
 
 /// One thread of the pool, to those who wake it.
 #[derive(Debug, Clone)]
@@ -32,7 +32,8 @@ impl Member {
         }
     }
 
-    fn call(&self) {
+    /// Wakes it.
+    pub(super) fn call(&self) {
         self.0.is_called.store(true, Ordering::Release);
         self.0.thread.unpark();
     }
@@ -77,8 +78,13 @@ impl Crew {
 
     /// Says whether a thread should be called for one of the jobs that wait.
     pub(super) fn needs_another(&self, n_waiting: usize, now: Duration) -> bool {
-        let n_soon = self.n_coming + self.tidying.len();
+        let n_soon = self.n_soon();
         n_waiting > n_soon && self.n_quick(now) + n_soon < self.quick_max
+    }
+
+    /// Threads that will be at the queue in a moment.
+    pub(super) fn n_soon(&self) -> usize {
+        self.n_coming + self.tidying.len()
     }
 
     fn n_quick(&self, now: Duration) -> usize {

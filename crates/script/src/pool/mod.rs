@@ -2,7 +2,7 @@
 //!
 //! As many threads as there are cores take quick jobs from the queue, one after the other, so that a job seldom has to
 //! wake a thread and mostly meets a warm one. Jobs that are slow count as threads that are away: others take their
-//! place ([`crew`]).
+//! place ([`crew`]), also when nobody asks ([`watch`]).
 //!
 //! A thread cannot be stopped from outside. When a run does not end although its time is long over, the thread is
 //! given up: the caller gets its answer, another thread takes the place, and the lost one ends when its run does.
@@ -11,6 +11,7 @@
 
 mod crew;
 mod ticket;
+mod watch;
 mod worker;
 
 use std::collections::VecDeque;
@@ -24,9 +25,9 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, QUEUE_WAIT_MAX, THREAD_STACK_BYTES, THREADS_LOST_MAX};
 
-use crew::{Crew, Member};
+use crew::{Crew, Member, PATIENCE};
+use watch::Watchman;
 
-pub(crate) use crew::PATIENCE;
 pub(crate) use ticket::Ticket;
 pub(crate) use worker::Worker;
 
@@ -46,6 +47,7 @@ struct Shared {
 struct State {
     queue: VecDeque<Queued>,
     crew: Crew,
+    watchman: Watchman,
     n_threads: usize,
     n_lost: usize,
     n_started: u64,
@@ -69,6 +71,7 @@ impl Pool {
         let state = State {
             queue: VecDeque::new(),
             crew: Crew::new(limits.threads_max),
+            watchman: Watchman::None,
             n_threads: 0,
             n_lost: 0,
             n_started: 0,
@@ -91,48 +94,10 @@ impl Pool {
         let since = shared.env.monotonic();
         state.queue.push_back(Queued { job, ticket: Arc::clone(&ticket), since });
         if state.crew.needs_another(state.queue.len(), since) {
-            self.call_one(&mut state)?;
+            call_one(shared, &mut state)?;
         }
+        Watchman::see_to(shared, &mut state);
         Ok(ticket)
-    }
-
-    /// Gets one more thread to work, if a job has been waiting for long.
-    pub(crate) fn hurry(&self) {
-        let mut state = self.0.state.lock();
-        if !state.queue.is_empty() {
-            // The jobs that wait are no worse off than before.
-            let _ = self.call_one(&mut state);
-        }
-    }
-
-    fn call_one(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
-        if state.crew.call() { Ok(()) } else { self.grow(state) }
-    }
-
-    /// Starts a thread, if there may be one more.
-    fn grow(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
-        if state.n_threads >= self.0.limits.threads_max {
-            return Ok(());
-        }
-        state.n_started += 1;
-        let shared = Arc::clone(&self.0);
-        let started = std::thread::Builder::new()
-            .name(format!("script-{}", state.n_started))
-            .stack_size(THREAD_STACK_BYTES)
-            .spawn(move || work(&shared));
-        match started {
-            Ok(_) => {
-                state.n_threads += 1;
-                state.crew.comes();
-            }
-            // The threads that exist will come to the job.
-            Err(_) if state.n_threads > 0 => {}
-            Err(error) => {
-                state.queue.pop_back();
-                return Err(Error::Engine(error.to_string()));
-            }
-        }
-        Ok(())
     }
 
     /// Gives up the thread of a job that does not end. False when it ended just now.
@@ -143,7 +108,7 @@ impl Pool {
         let mut state = self.0.state.lock();
         state.n_threads -= 1;
         state.n_lost += 1;
-        if !state.queue.is_empty() && self.grow(&mut state).is_err() {
+        if !state.queue.is_empty() && grow(&self.0, &mut state).is_err() {
             // Whoever waits is told when it is asked about; dropping a job answers it.
             state.queue.clear();
         }
@@ -156,6 +121,7 @@ impl Pool {
         state.is_closed = true;
         state.queue.clear();
         state.crew.call_all();
+        state.watchman.dismiss();
     }
 
     /// Threads given up and still busy.
@@ -164,8 +130,39 @@ impl Pool {
     }
 }
 
+/// Gets one more thread to the queue; false if there may not be one more.
+fn call_one(shared: &Arc<Shared>, state: &mut MutexGuard<'_, State>) -> Result<bool> {
+    if state.crew.call() { Ok(true) } else { grow(shared, state) }
+}
+
+/// Starts a thread, if there may be one more.
+fn grow(shared: &Arc<Shared>, state: &mut MutexGuard<'_, State>) -> Result<bool> {
+    if state.n_threads >= shared.limits.threads_max {
+        return Ok(false);
+    }
+    state.n_started += 1;
+    let its_own = Arc::clone(shared);
+    let started = std::thread::Builder::new()
+        .name(format!("script-{}", state.n_started))
+        .stack_size(THREAD_STACK_BYTES)
+        .spawn(move || work(&its_own));
+    match started {
+        Ok(_) => {
+            state.n_threads += 1;
+            state.crew.comes();
+            Ok(true)
+        }
+        // The threads that exist will come to the job.
+        Err(_) if state.n_threads > 0 => Ok(false),
+        Err(error) => {
+            state.queue.pop_back();
+            Err(Error::Engine(error.to_string()))
+        }
+    }
+}
+
 /// The life of one thread.
-fn work(shared: &Shared) {
+fn work(shared: &Arc<Shared>) {
     let mut worker = Worker::new(shared.env.clone(), shared.limits.clone());
     let me = Member::new();
     shared.state.lock().crew.came();
@@ -181,6 +178,7 @@ fn work(shared: &Shared) {
         if !ticket.finish() {
             state.crew.leaves(&me);
             state.n_lost -= 1;
+            Watchman::see_to(shared, &mut state);
             return;
         }
         if !worker.is_prepared() && state.queue.is_empty() {
@@ -192,7 +190,7 @@ fn work(shared: &Shared) {
 }
 
 /// Waits for a job, and gives it with the time; `None` when the pool is closed.
-fn next(shared: &Shared, me: &Member) -> Option<(Queued, Duration)> {
+fn next(shared: &Arc<Shared>, me: &Member) -> Option<(Queued, Duration)> {
     let mut state = shared.state.lock();
     loop {
         state.crew.leaves(me);
@@ -210,8 +208,10 @@ fn next(shared: &Shared, me: &Member) -> Option<(Queued, Duration)> {
             && let Some(queued) = state.queue.pop_front()
         {
             state.crew.runs(me, now);
+            Watchman::see_to(shared, &mut state);
             return Some((queued, now));
         }
+        Watchman::see_to(shared, &mut state);
         state.crew.sleeps(me);
         drop(state);
         me.sleep();

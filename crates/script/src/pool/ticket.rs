@@ -43,11 +43,6 @@ impl Ticket {
         self.state.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Says whether no thread has taken the job yet.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.state.load(Ordering::Acquire) == WAITING
-    }
-
     pub(crate) fn was_skipped(&self) -> bool {
         self.state.load(Ordering::Acquire) == SKIPPED
     }
@@ -71,9 +66,7 @@ mod tests {
     fn a_job_ends_once_whoever_is_first() {
         let ticket = Ticket::new();
         assert!(!ticket.give_up(), "it has not started");
-        assert!(ticket.is_waiting());
         ticket.start(Duration::from_secs(10));
-        assert!(!ticket.is_waiting());
         assert!(!ticket.runs_longer_than(Duration::from_secs(1), Duration::from_secs(11)));
         assert!(ticket.runs_longer_than(Duration::from_secs(1), Duration::from_millis(11_001)));
         assert!(ticket.give_up());
