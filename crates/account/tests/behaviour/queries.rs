@@ -385,3 +385,37 @@ async fn long_queries_do_not_hold_up_other_requests() {
         assert_eq!(long.await.unwrap().rows[0].as_i64(), Some(90 * 90 * 90));
     }
 }
+
+#[tokio::test]
+async fn a_text_is_searched_in_its_language_and_a_change_of_it_rebuilds_the_index() {
+    let client = Client::new(1).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let container = |language: &str| {
+        format!(
+            r#"{{"id":"c","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},
+            "indexingPolicy":{{"includedPaths":[{{"path":"/*"}}],"excludedPaths":[],
+                "fullTextIndexes":[{{"path":"/text"}}]}},
+            "fullTextPolicy":{{"defaultLanguage":"en-US",
+                "fullTextPaths":[{{"path":"/text","language":"{language}"}}]}}}}"#
+        )
+    };
+    client.create("dbs/d/colls", &container("en-US")).await.expect(201);
+    for (id, text) in [("1", "Häuser am Fluss"), ("2", "des Hauses"), ("3", "houses")] {
+        let body = format!(r#"{{"id":"{id}","pk":"a","text":"{text}"}}"#);
+        client.items().key(r#"["a"]"#).create(&body).await.expect(201);
+    }
+    let found = async |word: &str| {
+        let text = format!("SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, '{word}')");
+        let answer = client.items().key(r#"["a"]"#).query(&text).await.expect(200);
+        answer.rows.iter().filter_map(|row| Some(row.as_str()?.to_string())).collect::<Vec<_>>()
+    };
+    assert_eq!(found("house").await, ["3"]);
+    assert!(found("Häusern").await.is_empty());
+    client.replace("dbs/d/colls/c", &container("de-DE")).await.expect(200);
+    // At once, while the index of the new language is made.
+    assert_eq!(found("Häusern").await, ["1", "2"]);
+    client.account.run_jobs_once().await.unwrap();
+    assert_eq!(found("Häusern").await, ["1", "2"]);
+    let refused = client.replace("dbs/d/colls/c", &container("nl-NL")).await;
+    refused.expect(400);
+}
