@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::{Env, Value};
 
 use crate::error::{Error, Result};
+use crate::language::FullTextPolicy;
 use crate::operators::PageRequest;
 
 /// Limit: rows visited for one item, so that a cross product of long arrays ends.
@@ -93,6 +94,7 @@ pub(crate) struct Context {
     pub(crate) udf_host: Option<Arc<dyn UdfHost>>,
     pub(crate) is_geometry: bool,
     pub(crate) embeddings: Vec<VectorEmbedding>,
+    pub(crate) full_text: FullTextPolicy,
     /// How long the sort keys in a continuation may be.
     pub(crate) keys_bytes_max: usize,
 }

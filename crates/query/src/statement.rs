@@ -10,6 +10,7 @@ use crate::context::{Context, Run, UdfHost, VectorEmbedding};
 use crate::continuation::keys_bytes_max;
 use crate::error::Result;
 use crate::eval::{Flow, Frame, each_row};
+use crate::language::FullTextPolicy;
 use crate::operators::{self, Page, PageRequest};
 use crate::parse_cache::{ParseCache, Parsed};
 use crate::plan::{self, IndexUsage};
@@ -30,6 +31,8 @@ pub struct PrepareOptions {
     pub is_geometry: bool,
     /// The vector policy of the container.
     pub vector_embeddings: Vec<VectorEmbedding>,
+    /// The full-text policy of the container: the languages of its texts.
+    pub full_text: FullTextPolicy,
     /// Which ORDER BY clauses the indexes allow; `None` allows all.
     pub order_policy: Option<OrderPolicy>,
     /// The resume filter of the request.
@@ -49,6 +52,7 @@ impl PrepareOptions {
             udf_host: None,
             is_geometry: false,
             vector_embeddings: Vec::new(),
+            full_text: FullTextPolicy::default(),
             order_policy: None,
             resume_filter: None,
             continuation_bytes_max: None,
@@ -87,6 +91,7 @@ impl Statement {
             udf_host: options.udf_host.clone(),
             is_geometry: options.is_geometry,
             embeddings: options.vector_embeddings.clone(),
+            full_text: options.full_text.clone(),
             keys_bytes_max: keys_bytes_max(options.continuation_bytes_max),
         };
         let query = bind::bind(ast, parameters, &options.computed_properties, &context)?;

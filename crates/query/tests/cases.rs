@@ -14,8 +14,8 @@ use client::{MemorySource, run_all, run_plan, stored};
 use indexed::IndexedSource;
 use model::{Env, Failure, PartitionKey, PartitionKeyDefinition, Rid, Value};
 use query::{
-    ComputedProperty, DistanceFunction, Features, OrderPolicy, PrepareOptions, Refusal,
-    ResumeFilter, Statement, UdfHost, VectorEmbedding, index::IndexPolicy,
+    ComputedProperty, DistanceFunction, Features, FullTextPolicy, OrderPolicy, PrepareOptions,
+    Refusal, ResumeFilter, Statement, UdfHost, VectorEmbedding, index::IndexPolicy,
 };
 
 /// The functions that cases define, without JavaScript.
@@ -54,11 +54,21 @@ fn options(container: &Container, case: &Case) -> PrepareOptions {
     };
     options.vector_embeddings =
         vectors.and_then(Value::as_array).unwrap_or_default().iter().map(embedding).collect();
+    options.full_text = full_text(container);
     let names = container.udfs.iter().map(|(name, _)| name.clone()).collect();
     options.udf_host = Some(Arc::new(FakeUdfs(names)));
     options.resume_filter =
         case.resume.as_ref().map(|value| ResumeFilter::from_wire(value).unwrap());
     options
+}
+
+fn full_text(container: &Container) -> FullTextPolicy {
+    container.full_text.as_ref().map(FullTextPolicy::from_policy).unwrap_or_default()
+}
+
+fn index_policy(container: &Container) -> IndexPolicy {
+    let policy = container.policy.as_ref();
+    policy.map_or_else(IndexPolicy::all, |it| IndexPolicy::of_container(it, &full_text(container)))
 }
 
 fn definition(container: &Container) -> PartitionKeyDefinition {
@@ -79,8 +89,7 @@ fn source(container: &Container) -> MemorySource {
 }
 
 fn indexed(container: &Container) -> IndexedSource {
-    let policy = container.policy.as_ref().map_or_else(IndexPolicy::all, IndexPolicy::from_policy);
-    IndexedSource::new(&source(container).items, policy)
+    IndexedSource::new(&source(container).items, index_policy(container))
 }
 
 /// System properties are not part of what cases compare.
@@ -234,8 +243,7 @@ fn outcome(
     for degree in [1, 3] {
         let plain = (0..4).map(|range| nth_range(whole, range, 4)).collect();
         let plain = query::MergedSource::new(plain, degree);
-        let policy =
-            container.policy.as_ref().map_or_else(IndexPolicy::all, IndexPolicy::from_policy);
+        let policy = index_policy(container);
         let with_index =
             |range| IndexedSource::new(&nth_range(whole, range, 4).items, policy.clone());
         let with_index = query::MergedSource::new((0..4).map(with_index).collect(), degree);

@@ -138,6 +138,7 @@ impl ItemRequest<'_> {
             computed_properties: properties.computed.clone(),
             is_geometry: properties.is_geometry,
             vector_embeddings: properties.embeddings.clone(),
+            full_text: properties.full_text.clone(),
             order_policy: Some(properties.order_policy.clone()),
             parses: Some(Arc::clone(&self.inner.parses)),
             ..PrepareOptions::new(self.inner.env().clone())

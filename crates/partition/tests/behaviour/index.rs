@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{Env, EpkRange, Value};
 use partition::{Scope, Settings};
 use query::index::IndexPolicy;
-use query::{ItemSource, PageRequest, PrepareOptions, SourceItem, Statement};
+use query::{FullTextPolicy, ItemSource, PageRequest, PrepareOptions, SourceItem, Statement};
 
 use crate::support::*;
 
@@ -234,6 +234,46 @@ async fn a_new_policy_is_reached_step_by_step_and_queries_stay_right() {
     let plan = statement("SELECT * FROM c WHERE c.s = 'x'");
     let plan = plan.explain(&world.partition.source(&Scope::All)).unwrap();
     assert_eq!(plan, "stream\n  seek /s = \"x\"\n");
+}
+
+#[tokio::test]
+async fn a_full_text_index_of_another_language_is_made_anew() {
+    let full_text = |language: &str| {
+        let policy = format!(r#"{{"defaultLanguage":"{language}","fullTextPaths":[]}}"#);
+        FullTextPolicy::from_policy(&json(policy.as_bytes()))
+    };
+    let with_language = |language: &str| {
+        let policy = json(br#"{"fullTextIndexes":[{"path":"/text"}]}"#);
+        let index_policy = IndexPolicy::of_container(&policy, &full_text(language));
+        Arc::new(Settings { index_policy, ..settings() })
+    };
+    let world = World::with(Settings::clone(&with_language("en-US")));
+    for (id, text) in [("1", "Häuser am Fluss"), ("2", "des Hauses"), ("3", "nichts")] {
+        world.create(&format!(r#"{{"id":"{id}","pk":1,"text":"{text}"}}"#)).await.unwrap();
+    }
+    let mut options = PrepareOptions::new(Env::fixed(1, START_MS));
+    options.full_text = full_text("de-DE");
+    let text = "SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, 'Häusern')";
+    let query = Statement::prepare(text, &[], &options).unwrap();
+    let check = |plan: &str| {
+        let source = world.partition.source(&Scope::All);
+        assert_eq!(query.explain(&source).unwrap(), format!("stream\n  {plan}\n"));
+        let request = PageRequest {
+            items_max: 9,
+            bytes_max: 1 << 20,
+            deadline: None,
+            is_brief: false,
+            continuation: None,
+        };
+        let rows = query.run(&source, &request).unwrap().rows;
+        let rows: Vec<Value> = rows.into_iter().map(query::Row::into_value).collect();
+        assert_eq!(rows, [Value::from("1"), Value::from("2")], "{plan}");
+    };
+    check("scan");
+    world.partition.set_settings(with_language("de-DE"));
+    check("scan");
+    while world.partition.rebuild_index(1).await.unwrap() {}
+    check("seek /text has \"haus\"");
 }
 
 #[tokio::test]

@@ -14,8 +14,9 @@ use crate::eval::LikePattern;
 use crate::format;
 use crate::functions::{
     self, Arity, Function, Prepared, Role, VectorOptions, check_vector_options, prepare_regex,
-    prepare_terms, prepare_vector,
+    prepare_text, prepare_vector,
 };
+use crate::language::Language;
 use crate::value::{Datum, Step, value_key};
 
 /// From this many constants on, IN looks up a set.
@@ -276,8 +277,9 @@ impl Binder<'_> {
             return self.aggregate(kind, argument, span);
         }
         let prepared_vector = self.prepared_vector(function, arguments);
+        let language = self.language(arguments);
         let arguments = self.list(arguments);
-        let prepared = prepared_vector.unwrap_or_else(|| prepared(function, &arguments));
+        let prepared = prepared_vector.unwrap_or_else(|| prepared(function, &arguments, language));
         Expr::Call { function, arguments, prepared }
     }
 
@@ -288,6 +290,12 @@ impl Binder<'_> {
     ) -> Option<Prepared> {
         let is_vector = matches!(function.name, "VECTORDISTANCE" | "_VECTORSCORE");
         is_vector.then(|| Prepared::Vector(self.vector_options(arguments)))
+    }
+
+    /// Returns the language of the text that is the first argument.
+    pub(super) fn language(&self, arguments: &[ast::Expr]) -> Language {
+        let path = arguments.first().and_then(document_path);
+        self.context.full_text.language(path.as_deref())
     }
 
     /// Returns the settings of a vector comparison, and reports options out of range.
@@ -317,14 +325,15 @@ fn document_path(expr: &ast::Expr) -> Option<Vec<String>> {
     steps.iter().map(name).collect()
 }
 
-fn prepared(function: &Function, arguments: &[Expr]) -> Prepared {
+fn prepared(function: &Function, arguments: &[Expr], language: Language) -> Prepared {
     let rest: Option<Vec<Option<&Datum<'static>>>> =
         arguments.iter().skip(1).map(constant).collect();
     match (function.name, rest) {
         ("REGEXMATCH", Some(rest)) => prepare_regex(&rest),
-        ("FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" | "FULLTEXTCONTAINSANY", Some(rest)) => {
-            prepare_terms(&rest)
+        ("FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" | "FULLTEXTCONTAINSANY", rest) => {
+            prepare_text(language, rest.as_deref())
         }
+        ("_FULLTEXTWORDCOUNT" | "_FULLTEXTSCORE", _) => prepare_text(language, None),
         _ => Prepared::Nothing,
     }
 }

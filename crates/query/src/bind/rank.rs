@@ -123,6 +123,7 @@ impl Binder<'_> {
             let larger_closer = self.vector_options(arguments).distance.is_larger_closer();
             return Some(Score::Vector { expr: self.expr(call), larger_closer });
         }
+        let language = self.language(arguments);
         let (text, terms) = arguments.split_first()?;
         let text = self.expr(text);
         let values: Option<Vec<Value>> = terms
@@ -137,6 +138,6 @@ impl Binder<'_> {
             self.report(Diagnostic::plain(message, call.span));
             return None;
         };
-        Some(Score::FullText { text, terms })
+        Some(Score::FullText { text, terms, language })
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::eval::LikePattern;
 use crate::functions::{AggregateKind, Function, Prepared};
+use crate::language::Language;
 use crate::value::{Maybe, Step};
 
 /// The level of the item.
@@ -155,7 +156,7 @@ pub(crate) struct Component {
 #[derive(Debug)]
 pub(crate) enum Score {
     /// BM25 of terms over a text, with statistics of the rows at hand.
-    FullText { text: Expr, terms: Vec<model::Value> },
+    FullText { text: Expr, terms: Vec<model::Value>, language: Language },
     /// A vector comparison.
     Vector { expr: Expr, larger_closer: bool },
 }

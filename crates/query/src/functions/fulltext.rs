@@ -1,9 +1,9 @@
-//! Full-text search: words are runs of letters and digits, in lower case, stemmed as English.
+//! Full-text search: words are runs of letters and digits, in lower case, stemmed in the language of their path.
 
 use model::Value;
-use rust_stemmers::{Algorithm, Stemmer};
 
 use super::{Call, Prepared};
+use crate::language::Language;
 use crate::value::{Datum, Maybe, boolean, integer, number};
 
 /// BM25: how fast repeated words saturate.
@@ -11,18 +11,16 @@ const K1: f64 = 1.2;
 /// BM25: how much long texts are discounted.
 const B: f64 = 0.75;
 
-/// Splits a text into stemmed words.
-pub(crate) fn words(text: &str) -> Vec<String> {
-    let stemmer = Stemmer::create(Algorithm::English);
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(|word| stemmer.stem(&word.to_lowercase()).into_owned())
-        .collect()
+/// Tokenises terms once, if they are constant.
+pub(crate) fn prepare(language: Language, terms: Option<&[Option<&Datum<'_>>]>) -> Prepared {
+    let words = |term: Option<&Datum<'_>>| Some(language.words(term?.as_text()?));
+    let terms = terms.map(|terms| terms.iter().copied().map(words).collect());
+    Prepared::Text { language, terms }
 }
 
-/// Tokenises constant terms once.
-pub(crate) fn prepare(terms: &[Option<&Datum<'_>>]) -> Prepared {
-    Prepared::Terms(terms.iter().map(|term| term.and_then(Datum::as_text).map(words)).collect())
+/// Returns the language of a call.
+fn language(call: &Call<'_>) -> Language {
+    call.prepared.language().unwrap_or_default()
 }
 
 pub(crate) fn n_occurrences(text: &[String], phrase: &[String]) -> usize {
@@ -34,11 +32,13 @@ pub(crate) fn n_occurrences(text: &[String], phrase: &[String]) -> usize {
 
 /// Tests each term and folds with three-valued logic: `decisive` wins.
 fn each<'e>(call: &Call<'_>, arguments: &[Maybe<'_>], decisive: bool) -> Maybe<'e> {
-    let text = words(arguments.first()?.as_ref()?.as_text()?);
+    let language = language(call);
+    let text = language.words(arguments.first()?.as_ref()?.as_text()?);
     let computed;
     let terms = match call.prepared {
-        Prepared::Terms(terms) => terms,
-        Prepared::Nothing | Prepared::Regex(_) | Prepared::Vector(_) => {
+        Prepared::Text { terms: Some(terms), .. } => terms,
+        Prepared::Text { .. } | Prepared::Nothing | Prepared::Regex(_) | Prepared::Vector(_) => {
+            let words = |text| language.words(text);
             let rest = arguments.iter().skip(1);
             computed = rest
                 .map(|term| term.as_ref().and_then(Datum::as_text).map(words))
@@ -71,9 +71,9 @@ pub(super) fn contains_any<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> 
     each(call, arguments, true)
 }
 
-pub(super) fn word_count<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+pub(super) fn word_count<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let text = arguments.first()?.as_ref()?.as_text()?;
-    integer(i64::try_from(words(text).len()).ok()?)
+    integer(i64::try_from(language(call).words(text).len()).ok()?)
 }
 
 /// Statistics of the texts that are compared.
@@ -86,7 +86,7 @@ pub(crate) struct Statistics {
 }
 
 /// `_FullTextScore(text, terms, n_items, n_words, n_items_with_each_term)`.
-pub(super) fn score<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+pub(super) fn score<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let [Some(text), Some(terms), Some(n_items), Some(n_words), Some(hits)] = arguments else {
         return None;
     };
@@ -99,6 +99,7 @@ pub(super) fn score<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> 
     if terms.len() != hits.len() || statistics.n_items <= 0.0 {
         return None;
     }
+    let words = |text: &str| language(call).words(text);
     let terms: Option<Vec<_>> = terms.iter().map(|term| term.as_str().map(words)).collect();
     number(bm25(&words(text.as_text()?), &terms?, &statistics))
 }

@@ -20,6 +20,7 @@ pub(crate) use table::{AggregateKind, Arity, Function, Role, find, functions};
 pub(crate) use vector::{VectorOptions, check_options as check_vector_options};
 
 use crate::context::Context;
+use crate::language::Language;
 use crate::value::Maybe;
 
 /// What a function body sees beside its arguments.
@@ -41,12 +42,27 @@ pub(crate) enum Prepared {
     Regex(Option<regex::Regex>),
     /// The settings of a vector comparison.
     Vector(VectorOptions),
-    /// Constant search terms, tokenised.
-    Terms(Vec<Option<Vec<String>>>),
+    /// The language of a text, and constant search terms, tokenised.
+    Text {
+        /// The language.
+        language: Language,
+        /// The terms, if all are constant; `None` for one that is not a text.
+        terms: Option<Vec<Option<Vec<String>>>>,
+    },
+}
+
+impl Prepared {
+    /// Returns the language of a function on texts.
+    pub(crate) fn language(&self) -> Option<Language> {
+        match self {
+            Prepared::Text { language, .. } => Some(*language),
+            Prepared::Nothing | Prepared::Regex(_) | Prepared::Vector(_) => None,
+        }
+    }
 }
 
 pub(crate) use fulltext::{
-    Statistics, bm25, bm25_of_counts, n_occurrences, prepare as prepare_terms, terms_of, words,
+    Statistics, bm25, bm25_of_counts, n_occurrences, prepare as prepare_text, terms_of,
 };
 pub(crate) use spatial::{Bounds, Extent, extent};
 pub(crate) use string_search::prepare as prepare_regex;

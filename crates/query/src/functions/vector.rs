@@ -54,7 +54,7 @@ pub(super) fn distance<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Mayb
     }
     let options = match call.prepared {
         Prepared::Vector(options) => *options,
-        Prepared::Nothing | Prepared::Regex(_) | Prepared::Terms(_) => {
+        Prepared::Nothing | Prepared::Regex(_) | Prepared::Text { .. } => {
             VectorOptions { distance: DistanceFunction::Cosine }
         }
     };

@@ -10,6 +10,7 @@ use super::policy::property_names;
 use super::spatial::Spatial;
 use super::{PATH_BYTES_MAX, vectors, words};
 use crate::functions::Bounds;
+use crate::language::{FullTextPolicy, Language};
 
 /// One declared index.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,15 +19,15 @@ pub enum Declared {
     Composite(Composite),
     /// Where a shape lies.
     Spatial(Spatial),
-    /// The words of the text at a path, given as names from the outside in.
-    Words(Vec<String>),
+    /// The words of the text at a path, given as names from the outside in, stemmed in a language.
+    Words(Vec<String>, Language),
     /// The vector at a path. Entries have it as their value, packed.
     Vector(Vec<String>),
 }
 
 impl Declared {
     /// Reads all indexes of a policy object, each once; those with an overlong name are left out.
-    pub(super) fn from_policy(policy: &Value) -> Vec<Declared> {
+    pub(super) fn from_policy(policy: &Value, full_text: &FullTextPolicy) -> Vec<Declared> {
         let mut declared: Vec<Declared> = Vec::new();
         let mut add = |index: Declared| {
             if index.name().len() <= PATH_BYTES_MAX && !declared.contains(&index) {
@@ -54,7 +55,8 @@ impl Declared {
         };
         for index in list("fullTextIndexes") {
             if let Some(names) = property(index) {
-                add(Declared::Words(names));
+                let language = full_text.language(Some(&names));
+                add(Declared::Words(names, language));
             }
         }
         for index in list("vectorIndexes") {
@@ -83,7 +85,11 @@ impl Declared {
                 let grid = Value::Array(ends.map(|end| Value::from(*end)).collect());
                 vec![Value::from(kind), names(&index.names), grid]
             }
-            Declared::Words(path) => vec![Value::from("words"), names(path)],
+            // English came first, and has no name.
+            Declared::Words(path, Language::English) => vec![Value::from("words"), names(path)],
+            Declared::Words(path, language) => {
+                vec![Value::from("words"), names(path), Value::from(language.name())]
+            }
             Declared::Vector(path) => vec![Value::from("vector"), names(path)],
         };
         Value::Array(values).to_text()
@@ -107,10 +113,16 @@ impl Declared {
                 let names = names(path)?;
                 Some(Declared::Spatial(Spatial { names, grid, may_be_plane: kind == "plane" }))
             }
-            kind @ ("words" | "vector") => {
+            "words" => match rest {
+                [path] => Some(Declared::Words(names(path)?, Language::English)),
+                [path, language] => {
+                    Some(Declared::Words(names(path)?, Language::from_name(language.as_str()?)?))
+                }
+                _ => None,
+            },
+            "vector" => {
                 let [path] = rest else { return None };
-                let make = if kind == "words" { Declared::Words } else { Declared::Vector };
-                Some(make(names(path)?))
+                Some(Declared::Vector(names(path)?))
             }
             "composite" => {
                 let part = |part: &Value| {
@@ -135,9 +147,9 @@ impl Declared {
                     index.each_term(shape, emit);
                 }
             }
-            Declared::Words(path) => {
+            Declared::Words(path, language) => {
                 if let Some(text) = at(path) {
-                    words::each_term(text, emit);
+                    words::each_term(text, *language, emit);
                 }
             }
             Declared::Vector(path) => {
@@ -153,7 +165,7 @@ impl Declared {
         match self {
             Declared::Composite(_) => None,
             Declared::Spatial(index) => Some(&index.names),
-            Declared::Words(path) | Declared::Vector(path) => Some(path),
+            Declared::Words(path, _) | Declared::Vector(path) => Some(path),
         }
     }
 }
@@ -178,14 +190,28 @@ mod tests {
             [{"path":"/c"},{"path":"/d"}]],
             "spatialIndexes":[{"path":"/loc/*"},{"path":"/\"x y\"/z/?",
                 "boundingBox":{"xmin":0,"ymin":-5.5,"xmax":10,"ymax":1}},{"path":"/l/[]/*"}],
-            "fullTextIndexes":[{"path":"/text"}],
+            "fullTextIndexes":[{"path":"/text"},{"path":"/texte"}],
             "vectorIndexes":[{"path":"/v/w","type":"flat"}]}"#;
-        let declared = Declared::from_policy(&model::json::parse(policy.as_bytes()).unwrap());
-        assert_eq!(declared.len(), 6, "one index is the reverse of another: {declared:?}");
-        for index in declared {
-            assert_eq!(Declared::from_name(&index.name()), Some(index));
+        let policy = model::json::parse(policy.as_bytes()).unwrap();
+        let full_text = r#"{"fullTextPaths":[{"path":"/texte","language":"fr-FR"}]}"#;
+        let full_text = model::json::parse(full_text.as_bytes()).unwrap();
+        let declared = Declared::from_policy(&policy, &FullTextPolicy::from_policy(&full_text));
+        assert_eq!(declared.len(), 7, "one index is the reverse of another: {declared:?}");
+        for index in &declared {
+            assert_eq!(Declared::from_name(&index.name()).as_ref(), Some(index));
         }
-        for name in ["", "/a", "[]", "[1]", r#"["composite",[["a"]]]"#, r#"["other"]"#] {
+        let names: Vec<String> = declared.iter().map(Declared::name).collect();
+        assert!(names.contains(&r#"["words",["text"]]"#.to_string()), "{names:?}");
+        assert!(names.contains(&r#"["words",["texte"],"french"]"#.to_string()), "{names:?}");
+        for name in [
+            "",
+            "/a",
+            "[]",
+            "[1]",
+            r#"["words",["t"],"dutch"]"#,
+            r#"["composite",[["a"]]]"#,
+            r#"["other"]"#,
+        ] {
             assert_eq!(Declared::from_name(name), None, "{name}");
         }
     }

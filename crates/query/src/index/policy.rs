@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use model::Value;
 
 use super::{Declared, IndexPath, PathStep};
+use crate::language::FullTextPolicy;
 
 /// Limit: segments of a rule; items are not deeper.
 const STEPS_MAX: usize = model::json::DEPTH_MAX;
@@ -56,8 +57,13 @@ impl IndexPolicy {
         IndexPolicy { root, declared, is_none: true, text: NONE.to_string() }
     }
 
-    /// Reads the indexing policy object of a container; rules that it cannot read are left out.
+    /// Reads the indexing policy object of a container whose texts are English.
     pub fn from_policy(policy: &Value) -> IndexPolicy {
+        IndexPolicy::of_container(policy, &FullTextPolicy::default())
+    }
+
+    /// Reads the indexing policy object of a container; rules that it cannot read are left out.
+    pub fn of_container(policy: &Value, full_text: &FullTextPolicy) -> IndexPolicy {
         if policy.get("indexingMode").and_then(Value::as_str) == Some("none") {
             return IndexPolicy::none();
         }
@@ -75,7 +81,7 @@ impl IndexPolicy {
         if rules.is_empty() {
             rules.push("+/*".to_string());
         }
-        let declared = Declared::from_policy(policy);
+        let declared = Declared::from_policy(policy, full_text);
         rules.extend(declared.iter().map(|index| format!("={}", index.name())));
         IndexPolicy::from_rules(rules)
     }

@@ -7,14 +7,14 @@ use model::Value;
 
 use super::TermSpan;
 use super::term::{Term, successor};
-use crate::functions::words;
+use crate::language::Language;
 
 const LENGTH: u8 = 2;
 
 /// Calls `emit` with the terms of a text.
-pub(super) fn each_term(text: &Value, emit: &mut dyn FnMut(&[u8])) {
+pub(super) fn each_term(text: &Value, language: Language, emit: &mut dyn FnMut(&[u8])) {
     let Some(text) = text.as_str() else { return };
-    let mut words = words(text);
+    let mut words = language.words(text);
     let mut length = vec![LENGTH];
     length.extend_from_slice(&u32::try_from(words.len()).unwrap_or(u32::MAX).to_be_bytes());
     emit(&length);

@@ -14,7 +14,7 @@ use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row, eval, project};
-use crate::functions::{Statistics, bm25, bm25_of_counts, n_occurrences, words};
+use crate::functions::{Statistics, bm25, bm25_of_counts, n_occurrences};
 use crate::index::{length_of, length_span};
 use crate::mark::Among;
 use crate::plan::{Reads, texts_with, words_index};
@@ -136,8 +136,9 @@ fn best_texts(
     else {
         return Ok(None);
     };
-    let Score::FullText { text, terms } = &component.score else { return Ok(None) };
-    let Some(name) = words_index(text, index) else { return Ok(None) };
+    let Score::FullText { text, terms, language } = &component.score else { return Ok(None) };
+    let words = |text: &str| language.words(text);
+    let Some(name) = words_index(text, *language, index) else { return Ok(None) };
     let n_wanted = usize::try_from(query.offset.saturating_add(take)).unwrap_or(usize::MAX);
     // Every item is a row, and counts in the statistics.
     let is_whole = query.returns_item() || matches!(query.projection, Projection::List(_));
@@ -148,7 +149,7 @@ fn best_texts(
         && component.weight > 0.0
         && index.is_exact();
     let (Some(n_items), true) = (index.n_items(), is_plain) else { return Ok(None) };
-    let Some(numbers) = texts_with(&name, terms, index)? else { return Ok(None) };
+    let Some(numbers) = texts_with(&name, terms, *language, index)? else { return Ok(None) };
     if numbers.len() < n_wanted {
         return Ok(None);
     }
@@ -208,8 +209,10 @@ fn best_texts(
 
 fn input(component: &Component, frame: &Frame<'_>, run: &Run<'_>) -> Result<Input> {
     Ok(match &component.score {
-        Score::FullText { text, .. } => match eval(text, frame, run)? {
-            Some(datum) => datum.as_text().map_or(Input::Nothing, |text| Input::Words(words(text))),
+        Score::FullText { text, language, .. } => match eval(text, frame, run)? {
+            Some(datum) => {
+                datum.as_text().map_or(Input::Nothing, |text| Input::Words(language.words(text)))
+            }
             None => Input::Nothing,
         },
         Score::Vector { expr, .. } => eval(expr, frame, run)?
@@ -229,7 +232,7 @@ fn larger_first(component: &Component) -> bool {
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn scores(component: &Component, column: &[&Input]) -> Vec<Option<f64>> {
-    let Score::FullText { terms, .. } = &component.score else {
+    let Score::FullText { terms, language, .. } = &component.score else {
         let score = |input: &&Input| match input {
             Input::Score(score) => Some(*score),
             Input::Words(_) | Input::Nothing => None,
@@ -237,7 +240,7 @@ fn scores(component: &Component, column: &[&Input]) -> Vec<Option<f64>> {
         return column.iter().map(score).collect();
     };
     let terms: Vec<Vec<String>> =
-        terms.iter().map(|term| words(term.as_str().unwrap_or_default())).collect();
+        terms.iter().map(|term| language.words(term.as_str().unwrap_or_default())).collect();
     let texts = || {
         column.iter().filter_map(|input| match input {
             Input::Words(words) => Some(words),

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use model::{Object, PartitionKeyDefinition, PropertyPath, Value};
 use query::index::IndexPolicy;
-use query::{ComputedProperty, OrderPolicy, VectorEmbedding};
+use query::{ComputedProperty, FullTextPolicy, OrderPolicy, VectorEmbedding};
 
 pub(crate) use encryption::ALGORITHM as ENCRYPTION_ALGORITHM;
 pub(crate) use replace::check as check_replace;
@@ -142,6 +142,7 @@ pub(crate) struct Properties {
     pub(crate) is_geometry: bool,
     pub(crate) computed: Vec<ComputedProperty>,
     pub(crate) embeddings: Vec<VectorEmbedding>,
+    pub(crate) full_text: FullTextPolicy,
     pub(crate) order_policy: OrderPolicy,
 }
 
@@ -154,6 +155,8 @@ impl Properties {
         let minutes = settings::retention_minutes(completed)?.unwrap_or(0);
         let policy = completed.get("indexingPolicy").unwrap_or(&Value::Null);
         let mode = policy.get("indexingMode").and_then(Value::as_str);
+        let full_text = completed.get("fullTextPolicy").unwrap_or(&Value::Null);
+        let full_text = FullTextPolicy::from_policy(full_text);
         Ok(Properties {
             definition,
             unique_keys: unique_keys::keys(body::optional_object(completed, "uniqueKeyPolicy")?),
@@ -163,10 +166,11 @@ impl Properties {
                 .filter(|minutes| *minutes > 0)
                 .map(|minutes| Duration::from_secs(minutes * 60)),
             is_indexed: mode != Some("none"),
-            index_policy: IndexPolicy::from_policy(policy),
+            index_policy: IndexPolicy::of_container(policy, &full_text),
             is_geometry: settings::geospatial(completed)? == "Geometry",
             computed: computed::properties(completed)?,
             embeddings: vectors::embeddings(completed),
+            full_text,
             order_policy: OrderPolicy::from_policy(policy),
         })
     }

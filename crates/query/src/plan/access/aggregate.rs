@@ -13,11 +13,12 @@ use super::ranked::words_index;
 use crate::bind::tree::{Aggregate, Base, Expr, Query};
 use crate::error::Result;
 use crate::eval::Group;
-use crate::functions::{AggregateKind, words};
+use crate::functions::AggregateKind;
 use crate::index::{
     IndexPath, PathStep, Tag, Term, TermSpan, intersect, is_exact_word, length_of, length_span,
     successor, word_span,
 };
+use crate::language::Language;
 use crate::source::{Direction, ItemIndex, ItemSource};
 use crate::value::{Datum, Maybe, integer};
 
@@ -87,9 +88,11 @@ impl<'i> Counter<'i> {
     }
 
     fn target(&self, aggregate: &Aggregate) -> Option<Target> {
-        if let (Expr::Call { function, arguments, .. }, None) = (&aggregate.argument, &self.filter)
+        if let (Expr::Call { function, arguments, prepared }, None) =
+            (&aggregate.argument, &self.filter)
         {
-            return self.text_target(aggregate.kind, function.name, arguments);
+            let language = prepared.language()?;
+            return self.text_target(aggregate.kind, function.name, arguments, language);
         }
         let is_known = matches!(
             aggregate.kind,
@@ -124,15 +127,16 @@ impl<'i> Counter<'i> {
         kind: AggregateKind,
         function: &str,
         arguments: &[Expr],
+        language: Language,
     ) -> Option<Target> {
         match (kind, function, arguments) {
             (AggregateKind::Sum, "_FULLTEXTWORDCOUNT", [text]) => {
-                Some(Target::Words { name: words_index(text, self.index)? })
+                Some(Target::Words { name: words_index(text, language, self.index)? })
             }
             (AggregateKind::CountIf, "FULLTEXTCONTAINS", [text, Expr::Constant(term)]) => {
-                let name = words_index(text, self.index)?;
+                let name = words_index(text, language, self.index)?;
                 // A phrase has to be looked for in the texts themselves.
-                let mut words = words(term.as_ref()?.as_text()?);
+                let mut words = language.words(term.as_ref()?.as_text()?);
                 let word = words.pop().filter(|word| words.is_empty() && is_exact_word(word))?;
                 Some(Target::Texts { name, word })
             }

@@ -9,11 +9,12 @@ use model::Value;
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query};
 use crate::eval::LikePattern;
-use crate::functions::{extent, words};
+use crate::functions::extent;
 use crate::index::{
     Declared, IndexPath, PathStep, Tag, Term, TermSpan, intersect, span_of_prefix, successor,
     unite, word_span,
 };
+use crate::language::Language;
 use crate::source::{Direction, Entries, ItemIndex, ItemSource};
 use crate::value::{Datum, Step};
 
@@ -212,7 +213,10 @@ impl<'s> Paths<'s> {
                 self.one_of(needle, &values.iter().collect::<Vec<_>>())
             }
             Expr::Like(text, pattern) => self.like(text, pattern),
-            Expr::Call { function, arguments, .. } => self.call(function.name, arguments),
+            Expr::Call { function, arguments, prepared } => {
+                let language = prepared.language().unwrap_or_default();
+                self.call(function.name, arguments, language)
+            }
             Expr::Subquery(SubqueryKind::Exists, inner) if inner.grouping.is_none() => {
                 // There must also be a row: elements to enumerate, a value that is defined.
                 all(vec![self.query(inner), Condition::Anything])
@@ -266,7 +270,7 @@ impl<'s> Paths<'s> {
         self.seek(text, vec![span_of_prefix(&prefix)], false, printed)
     }
 
-    fn call(&mut self, name: &str, arguments: &[Expr]) -> Condition {
+    fn call(&mut self, name: &str, arguments: &[Expr], language: Language) -> Condition {
         if let ([path], Some((first, last))) = (arguments, tags(name)) {
             let spans = vec![TermSpan::of_tags(first, last)];
             return self.seek(path, spans, true, name.to_ascii_lowercase());
@@ -318,10 +322,10 @@ impl<'s> Paths<'s> {
                 if name == "ARRAY_CONTAINS_ALL" { all(parts) } else { any(parts) }
             }
             ("FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL", [text, terms @ ..]) => {
-                all(terms.iter().map(|term| self.phrase(text, term)).collect())
+                all(terms.iter().map(|term| self.phrase(text, term, language)).collect())
             }
             ("FULLTEXTCONTAINSANY", [text, terms @ ..]) => {
-                any(terms.iter().map(|term| self.phrase(text, term)).collect())
+                any(terms.iter().map(|term| self.phrase(text, term, language)).collect())
             }
             ("ST_WITHIN" | "ST_INTERSECTS", [left, right]) => {
                 match (constant(left), constant(right)) {
@@ -369,13 +373,15 @@ impl<'s> Paths<'s> {
     }
 
     /// Items whose text has all words of a term.
-    fn phrase(&self, text: &Expr, term: &Expr) -> Condition {
-        let is_words = |declared: &Declared| matches!(declared, Declared::Words(_)).then_some(());
+    fn phrase(&self, text: &Expr, term: &Expr, language: Language) -> Condition {
+        let is_words = |declared: &Declared| {
+            matches!(declared, Declared::Words(_, own) if *own == language).then_some(())
+        };
         let Some((name, ())) = self.declared(text, is_words) else { return Condition::Anything };
         let Some(Constant::Value(Value::String(term))) = constant(term) else {
             return Condition::Anything;
         };
-        let words = words(term);
+        let words = language.words(term);
         if words.is_empty() {
             return Condition::Nothing;
         }
@@ -392,7 +398,7 @@ impl<'s> Paths<'s> {
     fn shape(&self, path: &Expr, shape: Constant<'_>, distance: Option<f64>) -> Condition {
         let is_spatial = |declared: &'s Declared| match declared {
             Declared::Spatial(index) => Some(index),
-            Declared::Composite(_) | Declared::Words(_) | Declared::Vector(_) => None,
+            Declared::Composite(_) | Declared::Words(..) | Declared::Vector(_) => None,
         };
         let Some((name, index)) = self.declared(path, is_spatial) else {
             return Condition::Anything;

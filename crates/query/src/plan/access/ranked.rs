@@ -7,8 +7,9 @@ use super::condition::{Condition, condition, item_path};
 use super::order::is_narrow;
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
-use crate::functions::{Prepared, VectorOptions, similarity, words};
+use crate::functions::{Prepared, VectorOptions, similarity};
 use crate::index::{Declared, PathStep, unpack, word_span};
+use crate::language::Language;
 use crate::source::{Direction, ItemIndex, ItemSource};
 use crate::value::Datum;
 
@@ -38,11 +39,12 @@ pub(crate) fn ranked(query: &Query, source: &dyn ItemSource) -> Result<Option<Ra
         return Ok(None);
     }
     let found = match (function.name, prepared) {
-        ("_FULLTEXTSCORE", _) if key.descending => {
+        ("_FULLTEXTSCORE", Prepared::Text { language, .. }) if key.descending => {
             let [text, terms, ..] = arguments.as_slice() else { return Ok(None) };
             let Some(terms) = constant(terms).and_then(Value::as_array) else { return Ok(None) };
-            let Some(name) = words_index(text, index) else { return Ok(None) };
-            texts_with(&name, terms, index)?.map(|numbers| Ranked::Words { name, numbers })
+            let Some(name) = words_index(text, *language, index) else { return Ok(None) };
+            texts_with(&name, terms, *language, index)?
+                .map(|numbers| Ranked::Words { name, numbers })
         }
         ("VECTORDISTANCE" | "_VECTORSCORE", Prepared::Vector(options)) => {
             by_distance(arguments, *options, key.descending, index)?
@@ -60,8 +62,14 @@ fn constant(expr: &Expr) -> Option<&Value> {
 }
 
 /// Returns the name of the full-text index on the path of an expression.
-pub(crate) fn words_index(text: &Expr, index: &dyn ItemIndex) -> Option<String> {
-    declared_on(text, index, |declared| matches!(declared, Declared::Words(_)))
+pub(crate) fn words_index(
+    text: &Expr,
+    language: Language,
+    index: &dyn ItemIndex,
+) -> Option<String> {
+    let is_words =
+        |declared: &Declared| matches!(declared, Declared::Words(_, own) if *own == language);
+    declared_on(text, index, is_words)
 }
 
 fn declared_on(
@@ -82,11 +90,12 @@ fn declared_on(
 pub(crate) fn texts_with(
     name: &str,
     terms: &[Value],
+    language: Language,
     index: &dyn ItemIndex,
 ) -> Result<Option<Vec<u64>>> {
     let mut numbers = Vec::new();
     for term in terms {
-        let words = words(term.as_str().unwrap_or_default());
+        let words = language.words(term.as_str().unwrap_or_default());
         let Some(first) = words.first() else { continue };
         for entry in index.seek_in(name, &word_span(first), None, Direction::Forward) {
             numbers.push(entry?.number);

@@ -87,7 +87,7 @@ fn potential(query: &Query, condition: &Condition, source: &dyn ItemSource) -> O
                 own.parts().len() == paths.len()
                     && own.parts().iter().all(|part| paths.contains(&part.path()))
             }
-            Declared::Spatial(_) | Declared::Words(_) | Declared::Vector(_) => false,
+            Declared::Spatial(_) | Declared::Words(..) | Declared::Vector(_) => false,
         })
     });
     (!is_there).then(|| paths.iter().map(|path| format!("{path} ASC")).collect())

@@ -1,10 +1,8 @@
 //! Databases and names: create, read, list, delete, addressing by name and by rid.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use model::Value;
-use support::Client;
+
+use crate::support::Client;
 
 #[tokio::test]
 async fn a_database_shows_what_the_service_shows() {
@@ -48,7 +46,8 @@ async fn of_many_creates_of_one_name_one_wins() {
             let client = client.clone();
             tokio::spawn(async move {
                 let database = client.create("dbs", r#"{"id":"d"}"#).await.status.code;
-                let container = client.create("dbs/d/colls", support::CONTAINER).await.status.code;
+                let container =
+                    client.create("dbs/d/colls", crate::support::CONTAINER).await.status.code;
                 (database, container)
             })
         })
@@ -102,7 +101,7 @@ async fn a_missing_owner_has_its_own_sub_status() {
     client.read("dbs/x/colls/c").await.expect_sub(404, 1003);
     client.read("dbs/d/colls/x").await.expect_sub(404, 0);
     client.list("dbs/x/colls").await.expect_sub(404, 1003);
-    client.create("dbs/x/colls", support::CONTAINER).await.expect_sub(404, 1003);
+    client.create("dbs/x/colls", crate::support::CONTAINER).await.expect_sub(404, 1003);
     client.read("dbs/d/colls/x/sprocs/s").await.expect_sub(404, 1003);
     client.items_of("dbs/d/colls/x").key(r#"["a"]"#).read("1").await.expect_sub(404, 1003);
     client.ranges("dbs/d/colls/x", None, true).await.expect_sub(404, 1003);
@@ -135,10 +134,10 @@ async fn preconditions_guard_metadata() {
     let unchanged = client.with_options(|options| options.if_none_match = Some(etag.clone()));
     unchanged.read("dbs/d/colls/c").await.expect(304);
     let stale = client.with_options(|options| options.if_match = Some("\"other\"".into()));
-    stale.replace("dbs/d/colls/c", support::CONTAINER).await.expect(412);
+    stale.replace("dbs/d/colls/c", crate::support::CONTAINER).await.expect(412);
     stale.delete("dbs/d/colls/c").await.expect(412);
     let fresh = client.with_options(|options| options.if_match = Some(etag.clone()));
-    let replaced = fresh.replace("dbs/d/colls/c", support::CONTAINER).await.expect(200);
+    let replaced = fresh.replace("dbs/d/colls/c", crate::support::CONTAINER).await.expect(200);
     assert_ne!(replaced.text("_etag"), etag);
     client.delete("dbs/d").await.expect(204);
 }
@@ -165,7 +164,7 @@ async fn recreating_a_container_gives_a_new_rid_and_empty_ranges() {
     let old = client.read("dbs/d/colls/c").await.text("_rid");
     client.items().key(r#"["a"]"#).create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
     client.delete("dbs/d/colls/c").await.expect(204);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     assert_ne!(client.read("dbs/d/colls/c").await.text("_rid"), old);
     client.items().key(r#"["a"]"#).read("1").await.expect(404);
     let stale = client.with_options(|options| options.intended_container_rid = Some(old.clone()));
@@ -188,7 +187,7 @@ async fn a_caller_that_goes_away_leaves_memory_and_store_together() {
     let client = Client::with(store.clone(), account::AccountOptions::default()).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
     {
-        let mut create = Box::pin(client.create("dbs/d/colls", support::CONTAINER));
+        let mut create = Box::pin(client.create("dbs/d/colls", crate::support::CONTAINER));
         let waker = std::task::Waker::noop();
         let _ = create.as_mut().poll(&mut std::task::Context::from_waker(waker));
     }

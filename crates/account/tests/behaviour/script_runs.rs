@@ -1,12 +1,10 @@
 //! Stored procedures, triggers and user-defined functions against real partitions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use account::ItemAction;
 use bytes::Bytes;
 use model::Value;
-use support::{Answer, Client, value};
+
+use crate::support::{Answer, Client, value};
 
 /// Adds a script to `dbs/d/colls/c`.
 async fn add(client: &Client, kind: &str, id: &str, body: &str, extra: &str) {

@@ -1,10 +1,8 @@
 //! Container properties: what is completed, what is refused.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use model::Value;
-use support::{Client, value};
+
+use crate::support::{Client, value};
 
 const DEFAULT_POLICY: &str = r#"{"indexingMode":"consistent","automatic":true,
     "includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#;

@@ -1,8 +1,5 @@
 //! Writers, readers and feed readers work while a container goes from one range to sixteen and back to two. Nothing is
 //! lost, doubled or out of order, and nobody sees an error.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use account::{AccountOptions, FeedStart, RelocationEnd};
 use model::{Env, RangeId, Value};
 use store::Store;
-use support::{Client, link};
+
+use crate::support::{Client, link};
 
 const C: &str = "dbs/d/colls/c";
 const N_WRITERS: u64 = 6;
@@ -69,7 +67,8 @@ async fn writer(
             }
             2 => {
                 let other = body.replace(&format!("\"id\":\"{id}\""), &format!("\"id\":\"{id}b\""));
-                let calls = vec![support::upsert_call(&body), support::upsert_call(&other)];
+                let calls =
+                    vec![crate::support::upsert_call(&body), crate::support::upsert_call(&other)];
                 items.batch(calls).await.expect(200);
                 mine.insert(full.clone(), version);
                 mine.insert(format!("{full}b"), version);
@@ -192,7 +191,7 @@ async fn relocate(client: &Client, writes: &AtomicU64) {
 async fn run(store: Arc<dyn Store>) {
     let client = Client::at(store, AccountOptions::default(), Env::system()).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let mut still = BTreeSet::new();
     for n in 0..60 {
         let (key, pk) = (format!(r#"["{}"]"#, n % N_KEYS), n % N_KEYS);

@@ -1,11 +1,9 @@
 //! Item operations: keys, routing, addressing, preconditions, sessions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use account::{AccountOptions, Consistency, ItemAction};
 use model::{SessionToken, Value};
-use support::{Client, stronger};
+
+use crate::support::{Client, stronger};
 
 #[tokio::test]
 async fn items_live_by_key_and_id() {
@@ -195,7 +193,7 @@ async fn consistency_may_be_weakened_only() {
         AccountOptions { default_consistency: Consistency::Strong, ..AccountOptions::default() };
     let client = Client::with(store::open_memory(), options).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let strong = client.with_options(|options| options.consistency = Some(Consistency::Strong));
     strong.items().feed().await.expect(200);
 }
@@ -222,8 +220,8 @@ async fn numbers_keep_their_text() {
     let body = r#"{"id":"1","pk":"a","n":[1.0,1e2,18446744073709551615,-0.0]}"#;
     client.items().create(body).await.expect(201);
     let operation = account::Operation::Item(account::ItemOperation {
-        container: support::link("dbs/d/colls/c"),
-        key: Some(support::key(r#"["a"]"#)),
+        container: crate::support::link("dbs/d/colls/c"),
+        key: Some(crate::support::key(r#"["a"]"#)),
         range: None,
         epks: None,
         action: ItemAction::Read { id: "1".into() },

@@ -1,23 +1,21 @@
 //! The stored procedures in `examples/scripts/` do what they say.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use account::ItemAction;
 use bytes::Bytes;
 use model::Value;
-use support::{Answer, Client, value};
+
+use crate::support::{Answer, Client, value};
 
 const KEY: &str = r#"["a"]"#;
 
 async fn client() -> Client {
     let client = Client::with_container(2).await;
     let examples = [
-        ("bulk_import", include_str!("../../../examples/scripts/bulk_import.js")),
-        ("bulk_delete", include_str!("../../../examples/scripts/bulk_delete.js")),
-        ("update_by_query", include_str!("../../../examples/scripts/update_by_query.js")),
-        ("sum", include_str!("../../../examples/scripts/sum.js")),
-        ("swap", include_str!("../../../examples/scripts/swap.js")),
+        ("bulk_import", include_str!("../../../../examples/scripts/bulk_import.js")),
+        ("bulk_delete", include_str!("../../../../examples/scripts/bulk_delete.js")),
+        ("update_by_query", include_str!("../../../../examples/scripts/update_by_query.js")),
+        ("sum", include_str!("../../../../examples/scripts/sum.js")),
+        ("swap", include_str!("../../../../examples/scripts/swap.js")),
     ];
     for (id, body) in examples {
         let body = Value::from(body).to_text();

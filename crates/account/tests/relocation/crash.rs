@@ -1,8 +1,5 @@
 //! A crash at every commit of a split, a merge and a move: the account opens in exactly the old or the new layout, with
 //! everything acknowledged, and no bytes stay behind.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,8 +8,9 @@ use std::sync::Arc;
 use account::{AccountOptions, RelocationStep};
 use model::{Env, RangeId};
 use store::{Direction, KeyRange, Store};
-use support::faulty::{FaultyStore, Last};
-use support::{Client, START_MS, link};
+
+use crate::support::faulty::{FaultyStore, Last};
+use crate::support::{Client, START_MS, link};
 
 const C: &str = "dbs/d/colls/c";
 

@@ -1,13 +1,11 @@
 //! Random item operations through the door agree with a map, on one range and on several.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use proptest::prelude::*;
-use support::{Client, create_call, delete_call, upsert_call};
+
+use crate::support::{Client, create_call, delete_call, upsert_call};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -102,7 +100,7 @@ fn expected(model: &mut Model, step: &Step) -> u16 {
     }
 }
 
-async fn run(client: &Client, step: &Step) -> support::Answer {
+async fn run(client: &Client, step: &Step) -> crate::support::Answer {
     let items = |k: &u8| client.items().key(&format!("[\"{k}\"]"));
     match step {
         Step::Create(k, i, v) => items(k).create(&body(*k, *i, *v)).await,

@@ -1,11 +1,9 @@
 //! Offers: throughput of databases and containers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use account::{OfferMigration, ThroughputRequest};
 use model::Value;
-use support::{Answer, Client};
+
+use crate::support::{Answer, Client};
 
 fn throughput(client: &Client, request: ThroughputRequest) -> Client {
     client.with_options(|options| options.throughput = Some(request))
@@ -37,7 +35,7 @@ fn n_of(offer: &Answer, path: &[&str]) -> i64 {
 async fn a_container_has_the_offer_it_asked_for() {
     let client = Client::new(1).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     assert!(offer_of(&client, "dbs/d").await.is_none());
     let offer = offer_of(&client, "dbs/d/colls/c").await.unwrap();
     let container = client.read("dbs/d/colls/c").await;
@@ -68,7 +66,7 @@ async fn ranges_follow_the_throughput_and_the_minimum() {
         let client = Client::new(min_partitions).await;
         client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
         throughput(&client, request.clone())
-            .create("dbs/d/colls", support::CONTAINER)
+            .create("dbs/d/colls", crate::support::CONTAINER)
             .await
             .expect(201);
         let ranges = client.ranges("dbs/d/colls/c", None, true).await;
@@ -110,21 +108,23 @@ async fn containers_share_the_throughput_of_their_database() {
         .create("dbs", r#"{"id":"d"}"#)
         .await
         .expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     assert_eq!(client.ranges("dbs/d/colls/c", None, true).await.rows.len(), 2);
     assert!(offer_of(&client, "dbs/d/colls/c").await.is_none());
     assert_eq!(n_of(&offer_of(&client, "dbs/d").await.unwrap(), &["offerThroughput"]), 20_000);
     let own = throughput(&client, ThroughputRequest::Manual(500));
-    own.create("dbs/d/colls", &support::CONTAINER.replace("\"c\"", "\"own\"")).await.expect(201);
+    own.create("dbs/d/colls", &crate::support::CONTAINER.replace("\"c\"", "\"own\""))
+        .await
+        .expect(201);
     assert_eq!(
         n_of(&offer_of(&client, "dbs/d/colls/own").await.unwrap(), &["offerThroughput"]),
         500
     );
     for index in 1..25 {
-        let body = support::CONTAINER.replace("\"c\"", &format!("\"c{index}\""));
+        let body = crate::support::CONTAINER.replace("\"c\"", &format!("\"c{index}\""));
         client.create("dbs/d/colls", &body).await.expect(201);
     }
-    let body = support::CONTAINER.replace("\"c\"", "\"c25\"");
+    let body = crate::support::CONTAINER.replace("\"c\"", "\"c25\"");
     client.create("dbs/d/colls", &body).await.expect_sub(403, 1019);
     own.create("dbs/d/colls", &body).await.expect(201);
 }

@@ -1,7 +1,4 @@
 //! Scripts among other writers: all or nothing at every visible moment, and nobody waits for a hostile one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +7,8 @@ use std::time::Duration;
 use account::{AccountOptions, ItemAction};
 use bytes::Bytes;
 use model::{Env, Value};
-use support::{Answer, CONTAINER, Client};
+
+use crate::support::{Answer, CONTAINER, Client};
 
 const BANK: &str = r#"["bank"]"#;
 

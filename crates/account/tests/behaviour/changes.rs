@@ -1,14 +1,12 @@
 //! Change feed: scopes, starts, positions, both modes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use account::FeedStart;
 use model::Value;
-use support::{Answer, Client, Items};
+
+use crate::support::{Answer, Client, Items};
 
 fn after(answer: &Answer) -> FeedStart {
     let etag = answer.facts.etag.as_ref().expect("an etag on every answer");

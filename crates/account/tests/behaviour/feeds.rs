@@ -1,13 +1,11 @@
 //! Read feed: pages, scopes, continuations.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
 use account::FeedStart;
 use model::{Epk, EpkRange, Value};
-use support::Client;
+
+use crate::support::Client;
 
 async fn filled(n_ranges: u32, n_items: usize) -> Client {
     let client = Client::with_container(n_ranges).await;
@@ -87,7 +85,7 @@ async fn items_written_meanwhile_do_not_disturb() {
 async fn forged_and_foreign_continuations_are_refused() {
     let client = filled(3, 30).await;
     client
-        .create("dbs/d/colls", &support::CONTAINER.replace("\"c\"", "\"other\""))
+        .create("dbs/d/colls", &crate::support::CONTAINER.replace("\"c\"", "\"other\""))
         .await
         .expect(201);
     let small = client.with_options(|options| options.items_max = Some(2));

@@ -1,9 +1,6 @@
 //! What a replace of a container may change.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
-mod support;
-
-use support::{Client, value};
+use crate::support::{Client, value};
 
 const BASE: &str = r#""id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
     "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/email"]}]},"defaultTtl":60,
@@ -62,7 +59,7 @@ async fn omitted_optional_properties_are_reset_and_take_effect() {
     items.create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
     client.env.advance(std::time::Duration::from_secs(61));
     items.read("1").await.expect(404);
-    let replaced = client.replace("dbs/d/colls/c", support::CONTAINER).await.expect(200);
+    let replaced = client.replace("dbs/d/colls/c", crate::support::CONTAINER).await.expect(200);
     assert_eq!(replaced.value.get("defaultTtl"), None);
     items.create(r#"{"id":"2","pk":"a"}"#).await.expect(201);
     client.env.advance(std::time::Duration::from_secs(1_000_000));

@@ -1,7 +1,4 @@
 //! Ranges that split, merge and move: what clients see of it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +8,8 @@ use account::{
     ThroughputRequest,
 };
 use model::{Epk, EpkRange, RangeId, SessionToken, Value};
-use support::{Answer, Client, link};
+
+use crate::support::{Answer, Client, link};
 
 const C: &str = "dbs/d/colls/c";
 
@@ -47,11 +45,11 @@ async fn fill(client: &Client, n_items: u32) {
 }
 
 /// Follows a feed to its end: rows and the last position.
-async fn follow(items: &support::Items<'_>, after: Option<String>) -> (Vec<Value>, String) {
+async fn follow(items: &crate::support::Items<'_>, after: Option<String>) -> (Vec<Value>, String) {
     follow_as(items, FeedStart { after, ..FeedStart::default() }).await
 }
 
-async fn follow_as(items: &support::Items<'_>, start: FeedStart) -> (Vec<Value>, String) {
+async fn follow_as(items: &crate::support::Items<'_>, start: FeedStart) -> (Vec<Value>, String) {
     let (mut rows, mut after) = (Vec::new(), start.after.clone());
     loop {
         let page = items.changes(FeedStart { after, ..start.clone() }).await;
@@ -339,7 +337,8 @@ async fn writes_wait_for_a_cut_over_and_not_for_ever() {
     });
     let bulk = client.clone();
     let bulk = tokio::spawn(async move {
-        let calls = (0..17).map(|n| support::upsert_call(&format!(r#"{{"id":"b","pk":"{n}"}}"#)));
+        let calls =
+            (0..17).map(|n| crate::support::upsert_call(&format!(r#"{{"id":"b","pk":"{n}"}}"#)));
         bulk.items().bulk(calls.collect()).await
     });
     let purge = client.clone();
@@ -409,7 +408,7 @@ async fn more_throughput_makes_more_ranges_and_less_makes_no_fewer() {
     let throughput = |units| {
         client.with_options(|options| options.throughput = Some(ThroughputRequest::Manual(units)))
     };
-    throughput(18_000).create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    throughput(18_000).create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     assert_eq!(ranges(&client).len(), 3);
     fill(&client, 50).await;
     let raised = set_throughput(&client, 45_000).await.expect(200);
@@ -439,7 +438,7 @@ async fn more_bytes_than_a_partition_holds_make_more_ranges() {
     let options = AccountOptions { relocation, ..AccountOptions::default() };
     let client = Client::with(store::open_memory(), options).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let pad = "x".repeat(10_000);
     for n in 0..50 {
         let body = format!(r#"{{"id":"{n}","pk":"{n}","pad":"{pad}"}}"#);
@@ -469,7 +468,7 @@ async fn a_logical_partition_is_limited_and_warns_before() {
     let store = store::open_memory();
     let client = Client::with(store.clone(), options.clone()).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let n_crowded = |client: &Client| client.account.metrics().ranges[0].n_crowded;
     let pad = "x".repeat(1000);
     let items = client.items().key(r#"["a"]"#);
@@ -537,7 +536,7 @@ async fn a_split_that_failed_is_not_tried_again_at_once() {
     let options = AccountOptions { relocation, ..AccountOptions::default() };
     let client = Client::with(store::open_memory(), options).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let pad = "x".repeat(60_000);
     for n in 0..2 {
         let body = format!(r#"{{"id":"{n}","pk":"{n}","pad":"{pad}"}}"#);

@@ -1,13 +1,11 @@
 //! Transactional batch and bulk.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use bytes::Bytes;
 use model::RangeId;
-use support::{Client, call, create_call, delete_call, key, read_call, upsert_call};
 
-fn codes(answer: &support::Answer) -> Vec<u16> {
+use crate::support::{Client, call, create_call, delete_call, key, read_call, upsert_call};
+
+fn codes(answer: &crate::support::Answer) -> Vec<u16> {
     answer.batch.iter().map(|result| result.status.code).collect()
 }
 

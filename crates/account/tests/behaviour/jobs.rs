@@ -1,12 +1,10 @@
 //! Background jobs: expiry, reclaim; metrics; reset.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::time::Duration;
 
 use account::AccountOptions;
-use support::Client;
+
+use crate::support::Client;
 
 #[tokio::test]
 async fn expired_items_are_dead_at_once_and_removed_later() {
@@ -32,7 +30,7 @@ async fn bytes_of_deleted_containers_are_reclaimed_even_after_a_restart() {
     let store = store::open_memory();
     let client = Client::with(store.clone(), AccountOptions::default()).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     for n in 0..50 {
         client.items().create(&format!(r#"{{"id":"{n}","pk":"a"}}"#)).await.expect(201);
     }
@@ -74,7 +72,7 @@ async fn a_reset_leaves_an_empty_account_and_void_tokens() {
     assert_eq!(client.list("offers").await.rows.len(), 0);
     assert!(client.account.open_token(&token).is_err());
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     assert_eq!(client.items().feed().await.rows.len(), 0);
 }
 

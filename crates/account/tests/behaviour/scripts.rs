@@ -1,9 +1,6 @@
 //! Stored procedures, triggers, functions and encryption keys: kept, validated, returned. `script_runs.rs` runs them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
-mod support;
-
-use support::Client;
+use crate::support::Client;
 
 #[tokio::test]
 async fn scripts_are_kept_as_sent() {
@@ -26,7 +23,7 @@ async fn scripts_are_kept_as_sent() {
         client.create(&path, body).await.expect(409);
         assert_eq!(
             Some(created.text("body").as_str()),
-            support::value(body).get("body").unwrap().as_str()
+            crate::support::value(body).get("body").unwrap().as_str()
         );
         let changed = body.replace("function", "async function");
         client.replace(&format!("{path}/s"), &changed).await.expect(200);
@@ -64,7 +61,7 @@ async fn encryption_keys_are_kept_as_sent() {
     let body = r#"{"id":"k","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256","wrappedDataEncryptionKey":"AAEC",
         "keyWrapMetadata":{"type":"t","name":"n","value":"v","algorithm":"RSA-OAEP"}}"#;
     let created = client.create(path, body).await.expect(201);
-    let sent = support::value(body);
+    let sent = crate::support::value(body);
     for name in ["encryptionAlgorithm", "wrappedDataEncryptionKey", "keyWrapMetadata"] {
         assert_eq!(created.value.get(name), sent.get(name));
     }

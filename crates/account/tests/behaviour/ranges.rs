@@ -1,10 +1,8 @@
 //! The feed of partition key ranges.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use model::Value;
-use support::Client;
+
+use crate::support::Client;
 
 fn text<'a>(row: &'a Value, name: &str) -> &'a str {
     row.get(name).and_then(Value::as_str).unwrap()
@@ -38,14 +36,14 @@ async fn an_unchanged_topology_answers_304() {
     let first = client.ranges("dbs/d/colls/c", None, true).await.expect(200);
     let etag = first.facts.etag.unwrap();
     client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
-    client.replace("dbs/d/colls/c", support::CONTAINER).await.expect(200);
+    client.replace("dbs/d/colls/c", crate::support::CONTAINER).await.expect(200);
     let again = client.ranges("dbs/d/colls/c", Some(etag.as_str()), true).await.expect(304);
     assert_eq!(again.facts.etag.as_ref(), Some(&etag));
     client.ranges("dbs/d/colls/c", Some("\"other\""), true).await.expect(200);
     let link = client.read("dbs/d/colls/c").await.text("_self");
     client.ranges(&link, Some(etag.as_str()), true).await.expect(304);
     client.delete("dbs/d/colls/c").await.expect(204);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     client.ranges("dbs/d/colls/c", Some(etag.as_str()), true).await.expect(200);
 }
 
@@ -69,5 +67,5 @@ async fn unknown_ranges_are_gone() {
     assert!(gone.message.contains("doesn't exist"));
     client.items().range(7).query("SELECT * FROM c").await.expect_sub(410, 1002);
     client.items().range(7).changes(account::FeedStart::default()).await.expect_sub(410, 1002);
-    client.items().range(7).bulk(vec![support::read_call("1")]).await.expect_sub(410, 1002);
+    client.items().range(7).bulk(vec![crate::support::read_call("1")]).await.expect_sub(410, 1002);
 }

@@ -1,13 +1,11 @@
 //! Throughput at work: budgets, 429, heat.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::time::Duration;
 
 use account::{AccountOptions, ContainerHeat, Enforcement, ThroughputRequest};
 use model::{Charge, Value};
-use support::{Answer, Client};
+
+use crate::support::{Answer, Client};
 
 async fn client(enforcement: Enforcement, n_ranges: u32) -> Client {
     let options =
@@ -19,7 +17,7 @@ async fn client(enforcement: Enforcement, n_ranges: u32) -> Client {
 
 async fn with_container(enforcement: Enforcement, n_ranges: u32) -> Client {
     let client = client(enforcement, n_ranges).await;
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     client
 }
 
@@ -28,7 +26,7 @@ fn item(id: usize, key: &str) -> String {
 }
 
 fn heat(client: &Client) -> ContainerHeat {
-    client.account.heat(&support::link("dbs/d/colls/c")).unwrap()
+    client.account.heat(&crate::support::link("dbs/d/colls/c")).unwrap()
 }
 
 /// Writes items until one is refused; returns how many went in and the refusal.
@@ -151,14 +149,14 @@ async fn containers_that_share_a_databases_throughput_share_one_budget() {
         client.with_options(|options| options.throughput = Some(ThroughputRequest::Manual(400)));
     shared.create("dbs", r#"{"id":"s"}"#).await.expect(201);
     for name in ["c1", "c2"] {
-        let body = support::CONTAINER.replace("\"c\"", &format!("\"{name}\""));
+        let body = crate::support::CONTAINER.replace("\"c\"", &format!("\"{name}\""));
         client.create("dbs/s/colls", &body).await.expect(201);
     }
     let (n_first, refused) = write_until_refused(&client, "dbs/s/colls/c1", "a", 0).await;
     refused.expect(429);
     assert!(n_first > 10);
     client.items_of("dbs/s/colls/c2").create(&item(0, "a")).await.expect(429);
-    let heat = client.account.heat(&support::link("dbs/s/colls/c2")).unwrap();
+    let heat = client.account.heat(&crate::support::link("dbs/s/colls/c2")).unwrap();
     assert!(heat.is_shared);
     assert_eq!(heat.provisioned, Some(400.0));
 }
@@ -190,7 +188,7 @@ async fn autoscale_shows_what_the_use_needs() {
     let client = client(Enforcement::Off, 1).await;
     let settings = ThroughputRequest::Autoscale("{\"maxThroughput\":1000}".into());
     let with = client.with_options(|options| options.throughput = Some(settings));
-    with.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    with.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let shown = async || {
         let offers = client.list("offers").await.expect(200);
         let content = offers.rows[0].get("content").cloned().unwrap();
@@ -209,7 +207,7 @@ async fn autoscale_shows_what_the_use_needs() {
 #[tokio::test]
 async fn throughput_can_be_given_to_chosen_ranges() {
     let client = with_container(Enforcement::On, 2).await;
-    let link = support::link("dbs/d/colls/c");
+    let link = crate::support::link("dbs/d/colls/c");
     let set = async |units: &[(u32, f64)]| {
         let units = units.iter().map(|(id, units)| (model::RangeId(*id), *units)).collect();
         client.account.redistribute(&link, units).await
@@ -246,12 +244,12 @@ async fn ranges_that_stay_hot_are_split_if_the_account_wants_it() {
     options.relocation.splits_on_heat = true;
     let client = Client::with(store::open_memory(), options).await;
     client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
-    client.create("dbs/d/colls", support::CONTAINER).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let n_ranges = || heat(&client).ranges.len();
     let minute = async |keys: usize| {
         for n in 0..60 {
             let key = format!("k{}", n % keys);
-            let calls = (0..100).map(|id| support::upsert_call(&item(id, &key))).collect();
+            let calls = (0..100).map(|id| crate::support::upsert_call(&item(id, &key))).collect();
             let charge =
                 client.items().key(&format!("[\"{key}\"]")).batch(calls).await.facts.charge;
             assert!(charge > Charge::from_hundredths(400 * 100), "{charge}");

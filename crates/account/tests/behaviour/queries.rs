@@ -1,13 +1,11 @@
 //! Queries: scopes, fan-out, refusals, plans, metadata.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
 use account::{ItemAction, QueryText};
 use model::Value;
-use support::Client;
+
+use crate::support::Client;
 
 async fn filled(n_ranges: u32) -> Client {
     let client = Client::with_container(n_ranges).await;
@@ -63,7 +61,7 @@ async fn queries_that_need_merging_are_refused_with_their_plan() {
                     .message
                     .contains("cross partition query can not be directly served by the gateway")
             );
-            let plan = support::value(&refused.additional_info.expect("a plan"));
+            let plan = crate::support::value(&refused.additional_info.expect("a plan"));
             assert!(plan.get("queryInfo").is_some() && plan.get("queryRanges").is_some(), "{text}");
             client.items().key(r#"["k1"]"#).query(text).await.expect(200);
             client.items().range(0).query(text).await.expect(200);
@@ -310,7 +308,7 @@ async fn computed_properties_are_queried() {
 async fn metadata_is_queried_too() {
     let client = filled(1).await;
     client.create("dbs", r#"{"id":"e"}"#).await.expect(201);
-    let ids = |answer: &support::Answer| answer.ids();
+    let ids = |answer: &crate::support::Answer| answer.ids();
     let found =
         client.query_resources("dbs", "SELECT * FROM root r WHERE r.id = 'e'").await.expect(200);
     assert_eq!(ids(&found), ["e"]);
@@ -352,7 +350,7 @@ async fn an_ordered_range_query_goes_on_under_a_filter_that_resumes() {
     let first = ask(text("true"), None).await.expect(200);
     let token = first.facts.continuation.clone();
     assert!(token.is_some());
-    let payloads = |answer: &support::Answer| -> Vec<i64> {
+    let payloads = |answer: &crate::support::Answer| -> Vec<i64> {
         answer.rows.iter().map(|row| row.get("payload").unwrap().as_i64().unwrap()).collect()
     };
     assert_eq!(payloads(&first), [0, 1, 2, 3]);
@@ -386,4 +384,38 @@ async fn long_queries_do_not_hold_up_other_requests() {
     for long in long {
         assert_eq!(long.await.unwrap().rows[0].as_i64(), Some(90 * 90 * 90));
     }
+}
+
+#[tokio::test]
+async fn a_text_is_searched_in_its_language_and_a_change_of_it_rebuilds_the_index() {
+    let client = Client::new(1).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let container = |language: &str| {
+        format!(
+            r#"{{"id":"c","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},
+            "indexingPolicy":{{"includedPaths":[{{"path":"/*"}}],"excludedPaths":[],
+                "fullTextIndexes":[{{"path":"/text"}}]}},
+            "fullTextPolicy":{{"defaultLanguage":"en-US",
+                "fullTextPaths":[{{"path":"/text","language":"{language}"}}]}}}}"#
+        )
+    };
+    client.create("dbs/d/colls", &container("en-US")).await.expect(201);
+    for (id, text) in [("1", "Häuser am Fluss"), ("2", "des Hauses"), ("3", "houses")] {
+        let body = format!(r#"{{"id":"{id}","pk":"a","text":"{text}"}}"#);
+        client.items().key(r#"["a"]"#).create(&body).await.expect(201);
+    }
+    let found = async |word: &str| {
+        let text = format!("SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, '{word}')");
+        let answer = client.items().key(r#"["a"]"#).query(&text).await.expect(200);
+        answer.rows.iter().filter_map(|row| Some(row.as_str()?.to_string())).collect::<Vec<_>>()
+    };
+    assert_eq!(found("house").await, ["3"]);
+    assert!(found("Häusern").await.is_empty());
+    client.replace("dbs/d/colls/c", &container("de-DE")).await.expect(200);
+    // At once, while the index of the new language is made.
+    assert_eq!(found("Häusern").await, ["1", "2"]);
+    client.account.run_jobs_once().await.unwrap();
+    assert_eq!(found("Häusern").await, ["1", "2"]);
+    let refused = client.replace("dbs/d/colls/c", &container("nl-NL")).await;
+    refused.expect(400);
 }

@@ -1,12 +1,10 @@
 //! Everything is still there after a restart on the embedded store.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use account::{AccountOptions, FeedStart};
 use model::Env;
 use store::EmbeddedOptions;
-use support::Client;
+
+use crate::support::Client;
 
 async fn open(dir: &std::path::Path, seed: u64) -> Client {
     let settings = EmbeddedOptions {
@@ -16,7 +14,7 @@ async fn open(dir: &std::path::Path, seed: u64) -> Client {
     };
     let store = store::open_embedded(dir, &settings).unwrap();
     let options = AccountOptions { min_partitions: 3, ..AccountOptions::default() };
-    Client::at(store, options, Env::fixed(seed, support::START_MS)).await
+    Client::at(store, options, Env::fixed(seed, crate::support::START_MS)).await
 }
 
 #[tokio::test]
@@ -65,7 +63,7 @@ async fn a_restart_changes_nothing() {
     client.items().create(r#"{"id":"x","pk":"k0","u":0}"#).await.expect(409);
     client.items().create(r#"{"id":"x","pk":"k0","u":99}"#).await.expect(201);
     let created = client
-        .create("dbs/d/colls", &support::CONTAINER.replace("\"c\"", "\"e\""))
+        .create("dbs/d/colls", &crate::support::CONTAINER.replace("\"c\"", "\"e\""))
         .await
         .expect(201);
     assert_ne!(created.text("_rid"), container.get("_rid").unwrap().as_str().unwrap());

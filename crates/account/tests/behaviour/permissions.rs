@@ -1,12 +1,10 @@
 //! Permissions: tokens and what they let their holders do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
-
-mod support;
 
 use std::time::Duration;
 
 use account::{ItemAction, Principal};
-use support::{Client, create_call};
+
+use crate::support::{Client, create_call};
 
 /// A client that holds the token of a permission `{mode, resource[, key]}`.
 async fn holder(client: &Client, mode: &str, resource: &str, key: Option<&str>) -> Client {
@@ -22,7 +20,7 @@ async fn holder(client: &Client, mode: &str, resource: &str, key: Option<&str>) 
 async fn filled() -> Client {
     let client = Client::with_container(2).await;
     client
-        .create("dbs/d/colls", &support::CONTAINER.replace("\"c\"", "\"other\""))
+        .create("dbs/d/colls", &crate::support::CONTAINER.replace("\"c\"", "\"other\""))
         .await
         .expect(201);
     for (id, pk) in [("1", "a"), ("2", "a"), ("3", "b")] {
