@@ -214,11 +214,11 @@ async fn both_sources_of_a_merge_are_carried() {
     let both: Vec<&World> = worlds.iter().collect();
     // Different paths first, in another order; then commits with the same numbers on both sides.
     for (n, world) in worlds.iter().enumerate() {
-        let key = (0..).find(|key| {
+        let key = (0..100_u32).find(|key| {
             let at = world.at(&format!("[{key}]"));
             world.partition.epks().contains(&at.epk)
         });
-        let key: u32 = key.unwrap();
+        let key = key.unwrap();
         for names in [["a", "b", "c"], ["c", "a", "d"]][n].iter().zip(1..) {
             let (name, value) = names;
             let body =

@@ -183,7 +183,7 @@ impl Carry {
             self.stage += 1;
             self.legs.rewind();
         }
-        self.lanes.put_paths(&self.legs)?;
+        self.lanes.put_paths(&self.legs);
         done.is_done = true;
         Ok(done)
     }
@@ -264,7 +264,10 @@ impl Lanes {
             Family::Index => self.members.lane_of(number_of_term(key)?),
             // The item may be gone, so its place is in the record.
             Family::Version => self.by_place(VersionRecord::decode(&value)?.place.as_bytes()),
-            Family::Path => return self.put_path(key, &PathRecord::decode(&value)?),
+            Family::Path => {
+                self.put_path(key, &PathRecord::decode(&value)?);
+                return Ok(());
+            }
             Family::Head | Family::Purge | Family::IndexState => {
                 return Err(Error::Corrupt("a head was read as an entry"));
             }
@@ -277,20 +280,19 @@ impl Lanes {
     }
 
     /// Puts what there is one of for the whole index: the common paths of several sources, and its state.
-    fn put_paths(&mut self, legs: &Legs) -> Result<()> {
+    fn put_paths(&mut self, legs: &Legs) {
         // Any incarnation does: it is replaced.
         let keys = Keys::new(0);
         for (path, record) in legs.paths.iter().flat_map(Paths::records) {
-            self.put_path(&keys.path(path), record)?;
+            self.put_path(&keys.path(path), record);
         }
         for lane in &mut self.lanes {
             lane.put(&keys.index_state(), legs.state.encode());
         }
-        Ok(())
     }
 
     /// Every successor knows every path; the items that lack it are those that it gets.
-    fn put_path(&mut self, key: &[u8], record: &PathRecord) -> Result<()> {
+    fn put_path(&mut self, key: &[u8], record: &PathRecord) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let mut own = record.clone();
             if let Some(absent) = &mut own.absent {
@@ -298,7 +300,6 @@ impl Lanes {
             }
             lane.put(key, own.encode());
         }
-        Ok(())
     }
 
     /// The lane of bytes that begin with a place.

@@ -42,7 +42,7 @@ pub(super) enum Stage {
 
 #[derive(Debug)]
 pub(super) struct Legs {
-    legs: Vec<Leg>,
+    all: Vec<Leg>,
     /// The common paths; `None` for a single leg, which keeps its own.
     pub(super) paths: Option<Paths>,
     /// What the index of the successors is under.
@@ -65,18 +65,18 @@ impl Legs {
         }
         let paths = (readers.len() > 1).then_some(paths);
         let leg = |(reader, _)| Leg { reader, last: None, shifts: Shifts::default() };
-        Ok(Some(Legs { legs: readers.into_iter().map(leg).collect(), paths, state }))
+        Ok(Some(Legs { all: readers.into_iter().map(leg).collect(), paths, state }))
     }
 
     pub(super) fn are_several(&self) -> bool {
-        self.legs.len() > 1
+        self.all.len() > 1
     }
 
     /// Makes places in the feeds different. `highest` has the highest sequence numbers of each leg; false if they do not
     /// fit beside each other.
     pub(super) fn shift(&mut self, highest: &[Highest]) -> bool {
         let Some(shifts) = shifts(highest) else { return false };
-        for (leg, shifts) in self.legs.iter_mut().zip(shifts) {
+        for (leg, shifts) in self.all.iter_mut().zip(shifts) {
             leg.shifts = shifts;
         }
         true
@@ -84,7 +84,7 @@ impl Legs {
 
     /// Begins a new stage.
     pub(super) fn rewind(&mut self) {
-        for leg in &mut self.legs {
+        for leg in &mut self.all {
             leg.last = None;
         }
     }
@@ -95,9 +95,9 @@ impl Legs {
         stage: Stage,
         mut visit: impl FnMut(&[u8], Bytes) -> Result<Goes>,
     ) -> Result<Goes> {
-        let mut places: Vec<Option<Bytes>> = self.legs.iter().map(|leg| leg.last.clone()).collect();
+        let mut places: Vec<Option<Bytes>> = self.all.iter().map(|leg| leg.last.clone()).collect();
         let ended = {
-            let legs = self.legs.iter().enumerate();
+            let legs = self.all.iter().enumerate();
             let mut scans: Vec<Peekable<_>> =
                 legs.map(|(index, leg)| self.scan(index, leg, stage).peekable()).collect();
             loop {
@@ -114,7 +114,7 @@ impl Legs {
                 }
             }
         };
-        for (leg, place) in self.legs.iter_mut().zip(places) {
+        for (leg, place) in self.all.iter_mut().zip(places) {
             leg.last = place;
         }
         Ok(ended)
@@ -254,8 +254,8 @@ impl Survey {
             self.found.push(Highest::default());
         }
         loop {
-            let Some(leg) = legs.legs.get(self.found.len().saturating_sub(1)) else {
-                self.found.truncate(legs.legs.len());
+            let Some(leg) = legs.all.get(self.found.len().saturating_sub(1)) else {
+                self.found.truncate(legs.all.len());
                 return Ok(Some(std::mem::take(&mut self.found)));
             };
             let keys = leg.reader.keys;

@@ -17,7 +17,8 @@ pub(super) struct Paths {
     records: BTreeMap<String, PathRecord>,
     /// For each partition, in their order: its own number by the common one.
     own: Vec<BTreeMap<u16, u16>>,
-    n_paths: u16,
+    /// The last number that was given out.
+    last: u16,
     epoch: u32,
 }
 
@@ -26,7 +27,7 @@ impl Paths {
     pub(super) fn add(&mut self, reader: &Reader, state: &State) -> Result<bool> {
         let is_first = self.own.is_empty();
         if is_first {
-            (self.n_paths, self.epoch) = (state.n_paths, state.epoch);
+            (self.last, self.epoch) = (state.n_paths, state.epoch);
         }
         let mut own = BTreeMap::new();
         for entry in reader.scan(reader.keys.family(Family::Path)) {
@@ -38,8 +39,8 @@ impl Paths {
                 Some(number) => number,
                 None if is_first => record.number,
                 None => {
-                    let Some(next) = self.n_paths.checked_add(1) else { return Ok(false) };
-                    self.n_paths = next;
+                    let Some(next) = self.last.checked_add(1) else { return Ok(false) };
+                    self.last = next;
                     next
                 }
             };
@@ -72,7 +73,7 @@ impl Paths {
     }
 
     pub(super) fn n_paths(&self) -> u16 {
-        self.n_paths
+        self.last
     }
 
     pub(super) fn records(&self) -> impl Iterator<Item = (&str, &PathRecord)> {
