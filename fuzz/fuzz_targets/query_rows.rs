@@ -44,7 +44,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
             items_max: 2,
             bytes_max: 1 << 20,
             deadline: None,
-            continuation: continuation.as_deref(),
+            is_brief: false, continuation: continuation.as_deref(),
         };
         let Ok(page) = statement.run(&*SOURCE, &request) else { return };
         continuation = page.continuation;

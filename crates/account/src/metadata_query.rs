@@ -35,6 +35,7 @@ pub(crate) fn run(env: &Env, query: &QueryText, resources: Vec<Value>) -> Result
             items_max: STEP_ROWS,
             bytes_max: STEP_BYTES,
             deadline: None,
+            is_brief: false,
             continuation: continuation.as_deref(),
         };
         let page = statement.run(&source, &request)?;

@@ -255,6 +255,8 @@ pub struct FeedStart {
     pub is_now: bool,
     /// `If-Modified-Since`, seconds since the epoch: only items changed strictly later.
     pub later_than_seconds: Option<u64>,
+    /// The client says that it goes on by itself where ranges have merged.
+    pub follows_merges: bool,
 }
 
 /// Text and parameters of a query, not yet parsed.

@@ -25,6 +25,7 @@ mod gzip;
 mod headers;
 pub mod hybrid_row;
 mod json_scan;
+mod lasting;
 mod manage;
 mod metrics;
 mod options;

@@ -29,6 +29,7 @@ use crate::{
     gateway::State,
     gzip,
     headers::{Name, RequestHeaders, response, writer::HeaderWriter},
+    lasting::Lasting,
     manage,
     parse::{self, Action, Parsed, Reply},
     paths::{Path, Target},
@@ -189,8 +190,7 @@ where
 
 /// Runs a call within the time limit.
 ///
-/// A write goes on in its own task: if the client leaves or the time is up, the write still ends in
-/// an orderly way instead of being dropped halfway. Reads run here, without a detour.
+/// If the client leaves or the time is up, a write still ends in an orderly way instead of being dropped halfway.
 async fn execute(
     state: &Arc<State>,
     principal: Principal,
@@ -202,12 +202,8 @@ async fn execute(
     let limit = state.options.limits.request_timeout;
     let result = if reply.action.is_write() {
         let account = Arc::clone(&state.account);
-        let task = tokio::spawn(async move { account.execute(call).await });
-        let joined = timeout(limit, task).await.map_err(|_| Error::Timeout)?;
-        joined.map_err(|error| match error.try_into_panic() {
-            Ok(panic) => Error::Panicked(panic_text(&*panic)),
-            Err(_) => Error::Stopping,
-        })?
+        let write = Lasting::new(async move { account.execute(call).await });
+        within(limit, pin!(write)).await?
     } else {
         within(limit, pin!(state.account.execute(call))).await?
     };

@@ -94,6 +94,7 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("if-none-match", Some((changes(), "x", 400))),
         ("if-modified-since", Some((changes(), "x", 400))),
         ("a-im", Some((feed(), "x", 400))),
+        ("x-ms-cosmos-sdk-supportedcapabilities", Some((changes(), "x", 400))),
         ("x-ms-cosmos-changefeed-wire-format-version", Some((changes(), "x", 400))),
         ("prefer", None),        // a wish, by definition
         ("x-ms-documentdb-is-upsert", Some((create(), "x", 400))),

@@ -386,6 +386,33 @@ pub(crate) fn id_of(key: &[u8], place: &Place) -> Result<String> {
     id.map(str::to_owned).ok_or(Error::Corrupt("a key entry does not end in an id"))
 }
 
+/// The key of a feed entry with a sequence number that is higher by `shift`; `None` if it is the same.
+pub(crate) fn with_seq_shifted(key: &[u8], shift: u16) -> Result<Option<Bytes>> {
+    if shift == 0 {
+        return Ok(None);
+    }
+    let seq = moment_of(key)?.seq.checked_add(shift);
+    let seq = seq.ok_or(Error::Corrupt("sequence numbers of a feed do not fit"))?;
+    let mut shifted = BytesMut::from(key);
+    if let Some(bytes) = shifted.last_chunk_mut() {
+        *bytes = seq.to_be_bytes();
+    }
+    Ok(Some(shifted.freeze()))
+}
+
+/// The key of an index entry at another path number; `None` if it is the same.
+pub(crate) fn with_path(key: &[u8], path: u16) -> Option<Bytes> {
+    let path = path.to_be_bytes();
+    if rest(key).starts_with(&path) {
+        return None;
+    }
+    let mut changed = BytesMut::from(key);
+    if let Some(bytes) = changed.get_mut(PREFIX_BYTES..PREFIX_BYTES + TERM_PATH_BYTES) {
+        bytes.copy_from_slice(&path);
+    }
+    Some(changed.freeze())
+}
+
 /// The place in a logical or purge key, which has nothing after it.
 pub(crate) fn place_of(key: &Bytes) -> Place {
     Place(key.slice(PREFIX_BYTES.min(key.len())..))

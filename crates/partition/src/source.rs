@@ -74,6 +74,10 @@ impl ItemSource for Source {
     fn index(&self) -> Option<&dyn ItemIndex> {
         self.index.is_some().then_some(self)
     }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        Some(self)
+    }
 }
 
 impl Source {

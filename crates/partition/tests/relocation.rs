@@ -202,6 +202,111 @@ async fn a_split_and_a_merge_lose_nothing_and_change_nothing() {
     }
 }
 
+/// Both sources of a merge go over as entries: places in the feeds that both have, and path numbers that mean another
+/// path in each, are brought together.
+#[tokio::test]
+async fn both_sources_of_a_merge_are_carried() {
+    let env = Env::fixed(7, START_MS);
+    let store = store::open_memory();
+    let spans = halves();
+    let worlds =
+        [part(&store, &env, 2, spans[0].clone(), 10), part(&store, &env, 3, spans[1].clone(), 10)];
+    let both: Vec<&World> = worlds.iter().collect();
+    // Different paths first, in another order; then commits with the same numbers on both sides.
+    for (n, world) in worlds.iter().enumerate() {
+        let key = (0..).find(|key| {
+            let at = world.at(&format!("[{key}]"));
+            world.partition.epks().contains(&at.epk)
+        });
+        let key: u32 = key.unwrap();
+        for names in [["a", "b", "c"], ["c", "a", "d"]][n].iter().zip(1..) {
+            let (name, value) = names;
+            let body =
+                format!(r#"{{"id":"{name}","pk":{key},"{name}":{value},"own{n}":1,"u":"{name}"}}"#);
+            world.create(&body).await.unwrap();
+        }
+        let ops = (0..5).map(|id| upsert(&format!(r#"{{"id":"t{id}","pk":{key},"u":{id}}}"#)));
+        world.batch(&format!("[{key}]"), ops.collect()).await.unwrap();
+    }
+    for _ in 0..200 {
+        write(&both, &env).await;
+    }
+    let sources = [worlds[0].partition.clone(), worlds[1].partition.clone()];
+    let targets = vec![target(&store, 4, EpkRange::full(), false)];
+    let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
+    relocation.pace = Pace { items_max: 1, bytes_max: 500 };
+    let mut n_items = 0;
+    loop {
+        let reading = relocation.begin_reading().unwrap().expect("nothing is left to derive");
+        let step = relocation.hand_over(reading.read().unwrap()).await.unwrap();
+        n_items += step.n_items;
+        if step.is_done {
+            break;
+        }
+        write(&both, &env).await;
+    }
+    let n_both: u64 = worlds.iter().map(|world| world.partition.statistics().n_items).sum();
+    assert!(n_items > 20 && n_both > 20, "{n_items} {n_both}");
+    relocation.fence().await.unwrap();
+    relocation.finish().await.unwrap();
+    let merged = open(&store, &env, 4, EpkRange::full());
+    merged.check();
+    for (world, span) in worlds.iter().zip(&spans) {
+        let scope = Scope::Epks(span.clone());
+        assert_eq!(seen(&[&merged], &scope), seen(&[world], &scope));
+    }
+    relocation.retire();
+    for _ in 0..100 {
+        write(&[&merged], &env).await;
+    }
+    merged.check();
+}
+
+/// Gives the last item of a partition's feed another sequence number within its commit.
+fn renumber_last(store: &Arc<dyn Store>, incarnation: u64, seq: u16) {
+    let start = |family: u8| [&incarnation.to_be_bytes()[..], &[family]].concat();
+    let snapshot = store.snapshot();
+    let changes = store::KeyRange::prefix(&start(5));
+    let last = snapshot.scan(changes, store::Direction::Backward).next();
+    let (key, change) = last.unwrap().unwrap();
+    let item_key = [&start(4)[..], &change[1..9]].concat();
+    let mut item = snapshot.get(&item_key).unwrap().unwrap().to_vec();
+    item[9..11].copy_from_slice(&seq.to_be_bytes());
+    let mut moved = key.to_vec();
+    moved.splice(17.., seq.to_be_bytes());
+    let mut batch = Batch::new();
+    batch.delete(key);
+    batch.put(moved, change);
+    batch.put(item_key, item);
+    store.commit(batch).wait().unwrap();
+}
+
+#[tokio::test]
+async fn feeds_that_do_not_fit_beside_each_other_are_merged_item_by_item() {
+    let env = Env::fixed(8, START_MS);
+    let store = store::open_memory();
+    let spans = halves();
+    let worlds =
+        [part(&store, &env, 2, spans[0].clone(), 10), part(&store, &env, 3, spans[1].clone(), 10)];
+    let both: Vec<&World> = worlds.iter().collect();
+    for _ in 0..150 {
+        write(&both, &env).await;
+    }
+    for incarnation in [2, 3] {
+        renumber_last(&store, incarnation, 40_000);
+    }
+    let sources = [worlds[0].partition.clone(), worlds[1].partition.clone()];
+    let targets = vec![target(&store, 4, EpkRange::full(), false)];
+    let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
+    run(&mut relocation, &both, &env).await;
+    let merged = open(&store, &env, 4, EpkRange::full());
+    merged.check();
+    for (world, span) in worlds.iter().zip(&spans) {
+        let scope = Scope::Epks(span.clone());
+        assert_eq!(seen(&[&merged], &scope), seen(&[world], &scope));
+    }
+}
+
 /// Enough for tables of their own in the embedded store, with writes and a restart in between.
 #[tokio::test]
 async fn entries_go_over_as_tables_and_survive_a_restart() {
@@ -226,7 +331,9 @@ async fn entries_go_over_as_tables_and_survive_a_restart() {
     ];
     let sources = [world.partition.clone()];
     let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
-    assert!(relocation.read_step().unwrap().is_some(), "the index is as the container wants it");
+    let reading =
+        relocation.begin_reading().unwrap().expect("the index is as the container wants it");
+    relocation.hand_over(reading.read().unwrap()).await.unwrap();
     relocation.pace = Pace::default();
     while !relocation.copy_step().await.unwrap().is_done {
         for _ in 0..20 {
@@ -272,7 +379,7 @@ async fn an_index_under_another_policy_does_not_go_over() {
     let sources = [world.partition.clone()];
     let targets = vec![target(&store, 2, EpkRange::full(), true)];
     let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
-    assert_eq!(relocation.read_step().unwrap(), None);
+    assert!(relocation.begin_reading().unwrap().is_none());
     run(&mut relocation, &[&world], &env).await;
     let moved = relocation.open(0, RangeId(1), settings).unwrap();
     relocation.retire();

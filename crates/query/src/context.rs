@@ -8,15 +8,26 @@ use model::{Env, Value};
 
 use crate::error::{Error, Result};
 use crate::language::FullTextPolicy;
+use crate::operators::PageRequest;
 
 /// Limit: rows visited for one item, so that a cross product of long arrays ends.
 const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
 
+/// Limit: rows visited for one item of a page that must be brief.
+const STEPS_PER_ITEM_BRIEF: u64 = 1024;
+
 /// Limit: how long after the deadline of a page one item may still be computed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Rows between two looks at the clock; a power of two.
+/// Limit: how long after the deadline of a page a query may go on that has no row before it has seen all items. With the
+/// time of a page this stays below the minute after which clients give up.
+const WHOLE_GRACE: Duration = Duration::from_secs(50);
+
+/// Rows between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 4096;
+
+/// Items between two looks at the clock.
+const ITEMS_PER_LOOK: u64 = 64;
 
 /// Limit: bytes of values that expressions build for one item.
 pub(crate) const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -88,11 +99,19 @@ pub(crate) struct Context {
     pub(crate) keys_bytes_max: usize,
 }
 
+/// How long a page may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    deadline: Option<Duration>,
+    is_brief: bool,
+}
+
 /// One evaluation of rows: the context and the budgets of the current item.
 #[derive(Debug)]
 pub(crate) struct Run<'c> {
     pub(crate) context: &'c Context,
-    deadline: Option<Duration>,
+    patience: Patience,
+    n_items: Cell<u64>,
     n_steps: Cell<u64>,
     built_bytes: Cell<usize>,
 }
@@ -100,36 +119,61 @@ pub(crate) struct Run<'c> {
 impl<'c> Run<'c> {
     /// Starts without a time limit.
     pub(crate) fn new(context: &'c Context) -> Run<'c> {
-        Run::until(context, None)
+        Run::within(context, Patience { deadline: None, is_brief: false })
     }
 
-    /// Starts with the deadline of a page: an item that takes much longer is given up.
-    pub(crate) fn until(context: &'c Context, deadline: Option<Duration>) -> Run<'c> {
-        Run { context, deadline, n_steps: Cell::new(0), built_bytes: Cell::new(0) }
+    /// Starts with the patience of a request: an item that takes much longer is given up.
+    pub(crate) fn of(context: &'c Context, request: &PageRequest<'_>) -> Run<'c> {
+        let PageRequest { deadline, is_brief, .. } = *request;
+        Run::within(context, Patience { deadline, is_brief })
     }
 
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.deadline
+    /// Starts with the patience of another run.
+    pub(crate) fn within(context: &'c Context, patience: Patience) -> Run<'c> {
+        Run {
+            context,
+            patience,
+            n_items: Cell::new(0),
+            n_steps: Cell::new(0),
+            built_bytes: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
     }
 
     /// Starts the budgets again, for the next item.
-    pub(crate) fn next_item(&self) {
+    pub(crate) fn next_item(&self) -> Result<()> {
         self.n_steps.set(0);
         self.built_bytes.set(0);
+        let n_items = self.n_items.get() + 1;
+        self.n_items.set(n_items);
+        if n_items.is_multiple_of(ITEMS_PER_LOOK) {
+            self.check_time(WHOLE_GRACE)?;
+        }
+        Ok(())
+    }
+
+    /// Fails when the deadline has passed by more than `grace`.
+    fn check_time(&self, grace: Duration) -> Result<()> {
+        let is_over = |deadline| self.context.env.monotonic() > deadline + grace;
+        if self.patience.deadline.is_some_and(is_over) { Err(Error::Timeout) } else { Ok(()) }
     }
 
     /// Counts one visited row.
     pub(crate) fn step(&self) -> Result<()> {
         let n_steps = self.n_steps.get() + 1;
         self.n_steps.set(n_steps);
+        if self.patience.is_brief && n_steps > STEPS_PER_ITEM_BRIEF {
+            return Err(Error::Timeout);
+        }
         if n_steps > STEPS_PER_ITEM_MAX {
             let limit = usize::try_from(STEPS_PER_ITEM_MAX).unwrap_or(usize::MAX);
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });
         }
-        if n_steps.is_multiple_of(STEPS_PER_LOOK)
-            && self.deadline.is_some_and(|deadline| self.context.env.monotonic() > deadline + GRACE)
-        {
-            return Err(Error::Timeout);
+        if n_steps.is_multiple_of(STEPS_PER_LOOK) {
+            self.check_time(GRACE)?;
         }
         Ok(())
     }

@@ -121,8 +121,10 @@ pub enum Error {
         /// The bound.
         limit: usize,
     },
-    /// One item took longer than the page may take.
-    #[error("the query took too long for one item")]
+    /// One item, or all items together where all are needed, took longer than a request may take.
+    #[error(
+        "the query took longer than a request may take; filter by a partition key or an indexed path, or project less"
+    )]
     Timeout,
     /// The item source failed; the text is for the log.
     #[error("item source failed: {message}")]

@@ -38,8 +38,8 @@ mod row;
 mod sort_key;
 mod source;
 mod statement;
-mod timed;
 mod value;
+mod watched;
 
 pub use bind::ComputedProperty;
 pub use context::{DistanceFunction, UdfHost, VectorEmbedding};
@@ -59,7 +59,7 @@ pub use source::{
     System,
 };
 pub use statement::{PrepareOptions, Statement};
-pub use timed::TimedSource;
+pub use watched::WatchedSource;
 
 /// Returns the text of a query as the planner prints it.
 pub fn canonical_text(query: &ast::Query) -> String {

@@ -1,6 +1,7 @@
 //! Trees of texts that come again and again, as those of applications do.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::ast;
@@ -14,6 +15,28 @@ const BYTES_MAX: usize = 256 * 1024;
 // Limit: bytes of a text that is remembered. Longer ones are rarely sent twice, and their trees are large.
 const TEXT_BYTES_MAX: usize = 4096;
 
+/// The tree of a text.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) tree: ast::Query,
+    is_brief: AtomicBool,
+}
+
+impl Parsed {
+    pub(crate) fn new(text: &str) -> Result<Parsed> {
+        Ok(Parsed { tree: parse(text)?, is_brief: AtomicBool::new(true) })
+    }
+
+    /// Returns whether the last run of the text was over in a moment, as far as is known.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.is_brief.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_brief(&self, is_brief: bool) {
+        self.is_brief.store(is_brief, Ordering::Relaxed);
+    }
+}
+
 /// Remembers the trees of query texts. Parameters are no part of a text, so one tree serves all their values.
 #[derive(Debug, Default)]
 pub struct ParseCache {
@@ -22,15 +45,15 @@ pub struct ParseCache {
 
 #[derive(Debug, Default)]
 struct Trees {
-    by_text: HashMap<Box<str>, Arc<ast::Query>>,
+    by_text: HashMap<Box<str>, Arc<Parsed>>,
     text_bytes: usize,
 }
 
 impl ParseCache {
     /// Parses a text, unless its tree is remembered.
-    pub(crate) fn parse(&self, text: &str) -> Result<Arc<ast::Query>> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Arc<Parsed>> {
         if text.len() > TEXT_BYTES_MAX {
-            return parse(text).map(Arc::new);
+            return Parsed::new(text).map(Arc::new);
         }
         // A lock that a panic left behind guards nothing but a memory.
         if let Ok(trees) = self.trees.lock()
@@ -38,7 +61,7 @@ impl ParseCache {
         {
             return Ok(Arc::clone(tree));
         }
-        let tree = Arc::new(parse(text)?);
+        let tree = Arc::new(Parsed::new(text)?);
         if let Ok(mut trees) = self.trees.lock() {
             if trees.text_bytes + text.len() > BYTES_MAX {
                 *trees = Trees::default();

@@ -37,6 +37,11 @@ pub trait ItemSource {
         None
     }
 
+    /// Returns the source for several threads at once, if it can serve them.
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
     /// Returns the sources that this one merges, if it does.
     fn parts(&self) -> Option<Parts<'_>> {
         None

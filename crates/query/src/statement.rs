@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::eval::{Flow, Frame, each_row};
 use crate::language::FullTextPolicy;
 use crate::operators::{self, Page, PageRequest};
-use crate::parse_cache::ParseCache;
+use crate::parse_cache::{ParseCache, Parsed};
 use crate::plan::{self, IndexUsage};
 use crate::policy::OrderPolicy;
 use crate::resume::ResumeFilter;
@@ -64,7 +64,7 @@ impl PrepareOptions {
 /// A prepared query.
 #[derive(Debug)]
 pub struct Statement {
-    ast: Arc<ast::Query>,
+    parsed: Arc<Parsed>,
     query: tree::Query,
     context: Context,
     parameters: Vec<(String, Value)>,
@@ -81,10 +81,11 @@ impl Statement {
         parameters: &[(String, Value)],
         options: &PrepareOptions,
     ) -> Result<Statement> {
-        let ast = match &options.parses {
+        let parsed = match &options.parses {
             Some(parses) => parses.parse(text)?,
-            None => Arc::new(crate::parse::parse(text)?),
+            None => Arc::new(Parsed::new(text)?),
         };
+        let ast = &parsed.tree;
         let context = Context {
             env: options.env.clone(),
             udf_host: options.udf_host.clone(),
@@ -93,12 +94,12 @@ impl Statement {
             full_text: options.full_text.clone(),
             keys_bytes_max: keys_bytes_max(options.continuation_bytes_max),
         };
-        let query = bind::bind(&ast, parameters, &options.computed_properties, &context)?;
+        let query = bind::bind(ast, parameters, &options.computed_properties, &context)?;
         if let Some(policy) = &options.order_policy {
-            policy.check(&ast, &query)?;
+            policy.check(ast, &query)?;
         }
         let resume = options.resume_filter.clone();
-        Ok(Statement { ast, query, context, parameters: parameters.to_vec(), resume })
+        Ok(Statement { parsed, query, context, parameters: parameters.to_vec(), resume })
     }
 
     /// Prepares the condition of a patch: `FROM c WHERE …` without a SELECT, to be used with
@@ -140,6 +141,16 @@ impl Statement {
         operators::run(&self.query, &self.context, self.resume.as_ref(), source, request)
     }
 
+    /// Returns whether a page is likely to be over in a moment: the last one of this text was, and nothing foreign runs.
+    pub fn is_likely_brief(&self) -> bool {
+        self.context.udf_host.is_none() && self.parsed.is_brief()
+    }
+
+    /// Remembers with the text whether a page was over in a moment.
+    pub fn note_brief(&self, is_brief: bool) {
+        self.parsed.set_brief(is_brief);
+    }
+
     /// Describes how the query would run on a source: one operator per line, its input indented below it.
     ///
     /// # Errors
@@ -155,7 +166,7 @@ impl Statement {
 
     /// Returns the syntax tree.
     pub fn ast(&self) -> &ast::Query {
-        &self.ast
+        &self.parsed.tree
     }
 
     /// Returns the parameters.

@@ -257,7 +257,7 @@ proptest! {
         for text in ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.a", "SELECT COUNT(1) FROM c"] {
             let statement = Statement::prepare(text, &[], &options).unwrap();
             let request = PageRequest {
-                items_max: 2, bytes_max: 1000, deadline: None, continuation: Some(&token),
+                items_max: 2, bytes_max: 1000, deadline: None, is_brief: false, continuation: Some(&token),
             };
             let _ = statement.run(&sample(), &request);
         }

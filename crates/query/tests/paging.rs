@@ -39,7 +39,8 @@ fn page(
     bytes_max: usize,
     continuation: Option<&str>,
 ) -> Page {
-    let request = PageRequest { items_max: 1000, bytes_max, deadline: None, continuation };
+    let request =
+        PageRequest { items_max: 1000, bytes_max, deadline: None, is_brief: false, continuation };
     statement.run(source, &request).unwrap()
 }
 
@@ -121,6 +122,7 @@ fn a_deleted_item_does_not_lose_the_place() {
             items_max: 3,
             bytes_max: 1 << 20,
             deadline: None,
+            is_brief: false,
             continuation,
         };
         let first = statement.run(&source, &request(None)).unwrap();
@@ -161,6 +163,7 @@ fn a_page_ends_in_time_and_still_gets_ahead() {
                 items_max: 100,
                 bytes_max: 1 << 20,
                 deadline: Some(env.monotonic() + Duration::from_millis(250)),
+                is_brief: false,
                 continuation: continuation.as_deref(),
             };
             let page = statement.run(&slow, &request).unwrap();
@@ -198,6 +201,7 @@ fn an_index_that_comes_or_goes_between_pages_changes_nothing() {
                 items_max: 4,
                 bytes_max: 1 << 20,
                 deadline: None,
+                is_brief: false,
                 continuation: continuation.as_deref(),
             };
             let page = statement.run(source, &request).unwrap();
@@ -253,7 +257,13 @@ fn page_of(
     items_max: usize,
     continuation: Option<&str>,
 ) -> Page {
-    let request = PageRequest { items_max, bytes_max: 1 << 20, deadline: None, continuation };
+    let request = PageRequest {
+        items_max,
+        bytes_max: 1 << 20,
+        deadline: None,
+        is_brief: false,
+        continuation,
+    };
     statement.run(source, &request).unwrap()
 }
 
@@ -275,6 +285,99 @@ fn an_indexed_query_reads_what_it_returns() {
     }
 }
 
+/// A page of these has no row before all items were seen: it may take longer than others, and still not for ever.
+#[test]
+fn what_needs_all_items_is_given_up_in_time() {
+    let env = Env::fixed(1, 1);
+    let whole = source(2_000);
+    for text in [
+        "SELECT VALUE c.id FROM c ORDER BY c.n",
+        "SELECT c.n, COUNT(1) AS n FROM c GROUP BY c.n",
+        "SELECT VALUE SUM(c.n) FROM c",
+        "SELECT DISTINCT VALUE c.n FROM c",
+    ] {
+        let statement = Statement::prepare(text, &[], &PrepareOptions::new(env.clone())).unwrap();
+        let run = |page_time| {
+            let slow = SlowSource(&whole, &env, Cell::new(0));
+            let deadline = Some(env.monotonic() + page_time);
+            let request = PageRequest {
+                items_max: 100,
+                bytes_max: 1 << 20,
+                deadline,
+                is_brief: false,
+                continuation: None,
+            };
+            statement.run(&slow, &request).map(|page| page.rows.len())
+        };
+        // All items take 200 s.
+        let result = run(Duration::from_secs(4));
+        assert!(matches!(result, Err(Error::Timeout)), "{text}: {result:?}");
+        assert!(run(Duration::from_secs(190)).unwrap() > 0, "{text}");
+    }
+}
+
+/// Many items that an index finds are grouped by several threads.
+#[test]
+fn groups_of_many_items_are_those_of_one_thread() {
+    let plain = source(25_000);
+    let mut indexed = IndexedSource::new(&plain.items, IndexPolicy::all());
+    for text in [
+        "SELECT c.g, COUNT(1) AS k, SUM(c.n) AS s, MIN(c.id) AS l FROM c WHERE c.n IN (3, 5) GROUP BY c.g",
+        "SELECT VALUE AVG(c.n) FROM c WHERE c.n IN (3, 5)",
+        "SELECT t, COUNT(1) AS k FROM c JOIN t IN c.tags WHERE c.n IN (3, 5) GROUP BY t",
+    ] {
+        let statement = prepare(text);
+        let plan = statement.explain(&indexed).unwrap();
+        assert!(plan.contains("seek"), "{plan}");
+        let expected = run_all(&statement, &plain, 2).unwrap();
+        assert_eq!(run_all(&statement, &indexed, 2).unwrap(), expected, "{text}");
+        assert!(!expected.is_empty(), "{text}");
+    }
+    // An error on one of the threads is the error of the query.
+    indexed.break_at(24_000);
+    let statement = prepare("SELECT VALUE SUM(c.n) FROM c WHERE c.n IN (3, 5)");
+    assert!(matches!(run_all(&statement, &indexed, 2), Err(Error::Source { .. })));
+}
+
+/// A page that must be brief is the same page, or none.
+#[test]
+fn a_brief_page_is_whole_or_given_up() {
+    let (few, many) = (source(50), source(5_000));
+    let few = IndexedSource::new(&few.items, IndexPolicy::all());
+    let many = IndexedSource::new(&many.items, IndexPolicy::all());
+    for (text, is_brief_in_many) in [
+        ("SELECT VALUE c.id FROM c WHERE c.id = '7'", true),
+        ("SELECT TOP 3 VALUE c.id FROM c ORDER BY c.id", true),
+        ("SELECT VALUE c.id FROM c WHERE LENGTH(c.id) = 99", false),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", false),
+        ("SELECT DISTINCT VALUE c.n FROM c", false),
+        ("SELECT c.n, COUNT(1) AS n FROM c GROUP BY c.n", false),
+    ] {
+        let statement = prepare(text);
+        let run = |source: &IndexedSource, is_brief| {
+            let request = PageRequest {
+                items_max: 100,
+                bytes_max: 1 << 20,
+                deadline: None,
+                is_brief,
+                continuation: None,
+            };
+            statement.run(source, &request).map(|page| format!("{:?}", page.rows))
+        };
+        assert_eq!(run(&few, true).unwrap(), run(&few, false).unwrap(), "{text}");
+        match run(&many, true) {
+            Ok(rows) => {
+                assert!(is_brief_in_many, "{text}");
+                assert_eq!(rows, run(&many, false).unwrap(), "{text}");
+            }
+            Err(error) => {
+                assert!(!is_brief_in_many, "{text}: {error}");
+                assert!(matches!(error, Error::Timeout), "{text}: {error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn following_an_index_ends_in_time_and_still_gets_ahead() {
     let env = Env::fixed(1, 1);
@@ -288,6 +391,7 @@ fn following_an_index_ends_in_time_and_still_gets_ahead() {
             items_max: 100,
             bytes_max: 1 << 20,
             deadline: Some(env.monotonic() + Duration::from_millis(450)),
+            is_brief: false,
             continuation: continuation.as_deref(),
         };
         let page = statement.run(&indexed, &request).unwrap();
@@ -361,8 +465,13 @@ fn a_continuation_of_another_kind_is_refused() {
     let plain = prepare("SELECT * FROM c");
     let two_keys = prepare("SELECT * FROM c ORDER BY c.n, c.id");
     let token = |statement: &Statement| {
-        let request =
-            PageRequest { items_max: 2, bytes_max: 1 << 20, deadline: None, continuation: None };
+        let request = PageRequest {
+            items_max: 2,
+            bytes_max: 1 << 20,
+            deadline: None,
+            is_brief: false,
+            continuation: None,
+        };
         statement.run(&source, &request).unwrap().continuation.unwrap()
     };
     for (giver, taker) in [(&sorted, &plain), (&plain, &sorted), (&sorted, &two_keys)] {
@@ -371,6 +480,7 @@ fn a_continuation_of_another_kind_is_refused() {
             items_max: 2,
             bytes_max: 1 << 20,
             deadline: None,
+            is_brief: false,
             continuation: Some(&continuation),
         };
         assert!(matches!(taker.run(&source, &request), Err(Error::Continuation)));

@@ -148,7 +148,13 @@ fn run(class: &Class, seed: u64, is_indexed: bool) {
         } else {
             &memory
         };
-        let request = PageRequest { items_max, bytes_max: 1 << 20, deadline: None, continuation };
+        let request = PageRequest {
+            items_max,
+            bytes_max: 1 << 20,
+            deadline: None,
+            is_brief: false,
+            continuation,
+        };
         statement.run(source, &request).unwrap()
     };
     let whole = page(&items, usize::MAX, None);

@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - A run gets a fresh global, a memory limit, a stack limit and a time limit that a script can neither catch nor
-//!   postpone. An engine serves several runs only of one script, and only if none of them can see another. Near the end of its time the collection accepts no more calls; then it is stopped.
+//!   postpone. An engine serves several runs only if none of them can see another. Near the end of its time the
+//!   collection accepts no more calls; then it is stopped.
 //! - Scripts run on threads of their own, a bounded number of them, from a bounded queue. A script that the engine
 //!   cannot stop (a native loop without end) costs one thread, is answered with a timeout and is not run again.
 //! - The wall is the native side ([`native`](crate::native)): the JavaScript around it (`prelude/`) is convenience,

@@ -12,8 +12,8 @@ pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(1_500);
 // Limit: threads given up and still busy. Beyond it no script runs until one of them comes back.
 pub(crate) const THREADS_LOST_MAX: usize = 4;
 
-// Limit: prepared engines that a thread keeps for the scripts it ran last.
-pub(crate) const READY_MAX: usize = 4;
+// Limit: versions of scripts whose traits a thread remembers.
+pub(crate) const TRAITS_MAX: usize = 1_000;
 
 // Limit: overruns in a row before a script is refused, and for how long.
 pub(crate) const OVERRUNS_MAX: u32 = 3;

@@ -73,47 +73,60 @@ fn install_world<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
 
 fn install_items<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
     let it = Rc::clone(bridge);
-    add(native, "read", move |ctx: Ctx<'js>, link: String, etag: Opt<Option<String>>| {
-        let outcome = it.operate(Access::Read, |host| {
-            with_item(host, &link, |host, item| host.read(item, etag.0.flatten().as_deref()))
-        });
-        reply(&ctx, outcome, |array, item| match item {
-            Some(item) => array.set(1, parsed(&ctx, &item)?),
-            None => array.set(2, true),
-        })
-    })?;
+    add(
+        native,
+        "read",
+        move |ctx: Ctx<'js>, link: String, is_seen: bool, etag: Opt<Option<String>>| {
+            let outcome = it.operate(Access::Read, |host| {
+                with_item(host, &link, |host, item| host.read(item, etag.0.flatten().as_deref()))
+            });
+            reply(&ctx, outcome, |array, item| match item {
+                Some(item) if is_seen => array.set(1, parsed(&ctx, &item)?),
+                Some(_) => Ok(()),
+                None => array.set(2, true),
+            })
+        },
+    )?;
     let it = Rc::clone(bridge);
-    add(native, "create", move |ctx: Ctx<'js>, link: String, body: String| {
+    add(native, "create", move |ctx: Ctx<'js>, link: String, body: String, is_seen: bool| {
         let outcome = it.operate(Access::Write, |host| {
             check_container(host, &link)?;
             host.create(body.as_bytes())
         });
-        reply_item(&ctx, outcome)
+        reply_item(&ctx, outcome, is_seen)
     })?;
     let it = Rc::clone(bridge);
     add(
         native,
         "upsert",
-        move |ctx: Ctx<'js>, link: String, body: String, etag: Opt<Option<String>>| {
+        move |ctx: Ctx<'js>,
+              link: String,
+              body: String,
+              is_seen: bool,
+              etag: Opt<Option<String>>| {
             let outcome = it.operate(Access::Write, |host| {
                 check_container(host, &link)?;
                 host.upsert(body.as_bytes(), etag.0.flatten().as_deref())
             });
-            reply_item(&ctx, outcome)
+            reply_item(&ctx, outcome, is_seen)
         },
     )?;
     let it = Rc::clone(bridge);
     add(
         native,
         "replace",
-        move |ctx: Ctx<'js>, link: String, body: String, etag: Opt<Option<String>>| {
+        move |ctx: Ctx<'js>,
+              link: String,
+              body: String,
+              is_seen: bool,
+              etag: Opt<Option<String>>| {
             let etag = etag.0.flatten();
             let outcome = it.operate(Access::Write, |host| {
                 with_item(host, &link, |host, item| {
                     host.replace(item, body.as_bytes(), etag.as_deref())
                 })
             });
-            reply_item(&ctx, outcome)
+            reply_item(&ctx, outcome, is_seen)
         },
     )?;
     let it = Rc::clone(bridge);
@@ -254,8 +267,19 @@ fn reply<'js, T>(
     array.into_js(ctx)
 }
 
-fn reply_item<'js>(ctx: &Ctx<'js>, outcome: Option<HostResult<Bytes>>) -> Result<Value<'js>> {
-    reply(ctx, outcome, |array, item| array.set(1, parsed(ctx, &item)?))
+/// An item that no callback sees is not made.
+fn reply_item<'js>(
+    ctx: &Ctx<'js>,
+    outcome: Option<HostResult<Bytes>>,
+    is_seen: bool,
+) -> Result<Value<'js>> {
+    reply(
+        ctx,
+        outcome,
+        |array, item| {
+            if is_seen { array.set(1, parsed(ctx, &item)?) } else { Ok(()) }
+        },
+    )
 }
 
 fn parsed<'js>(ctx: &Ctx<'js>, item: &Bytes) -> Result<Value<'js>> {

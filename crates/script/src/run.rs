@@ -1,7 +1,7 @@
 //! One run: call the script, then its callbacks and promises one by one, then take what it left.
 
 use model::Value as Json;
-use rquickjs::{Ctx, Object, Value};
+use rquickjs::{Ctx, Function, Value};
 
 use crate::bridge::{Bridge, Thrown};
 use crate::error::{Error, Failed};
@@ -10,11 +10,12 @@ use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Role};
 use crate::limits::Limits;
 use crate::log::Log;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, Traits};
 
 /// Runs the script to its end. Whatever it did to the host stands; the caller decides what becomes of it.
 pub(crate) fn run(
     sandbox: &Sandbox,
+    traits: Traits,
     invocation: &Invocation,
     host: SharedHost,
     limits: &Limits,
@@ -28,7 +29,7 @@ pub(crate) fn run(
     let log = if invocation.wants_log { Log::on(limits.log_bytes_max) } else { Log::off() };
     bridge.attach(host, log);
     start_clock(bridge, limits);
-    let ended = sandbox.context().with(|ctx| play(sandbox, &ctx, invocation));
+    let ended = sandbox.context().with(|ctx| play(sandbox, traits, &ctx, invocation));
     let ended = verdict(sandbox, invocation, limits, ended);
     let log = bridge.log.borrow_mut().take();
     bridge.detach();
@@ -54,7 +55,12 @@ enum Stop {
     Running(Exception),
 }
 
-fn play(sandbox: &Sandbox, ctx: &Ctx<'_>, invocation: &Invocation) -> Result<Option<String>, Stop> {
+fn play(
+    sandbox: &Sandbox,
+    traits: Traits,
+    ctx: &Ctx<'_>,
+    invocation: &Invocation,
+) -> Result<Option<String>, Stop> {
     let compiling = |error| Stop::Compiling(Exception::take(ctx, &error));
     let running = |error| Stop::Running(Exception::take(ctx, &error));
     let factory = sandbox.compile(ctx, &invocation.script).map_err(compiling)?;
@@ -63,68 +69,66 @@ fn play(sandbox: &Sandbox, ctx: &Ctx<'_>, invocation: &Invocation) -> Result<Opt
         let text = "SyntaxError: the body of a script must be a function";
         return Err(Stop::Compiling(Exception::Ours(text.to_owned())));
     }
-    play_main(sandbox, ctx, main, invocation).map_err(running)?;
+    play_main(sandbox, traits, ctx, main, &invocation.role).map_err(running)?;
     if let Some(reason) = sandbox.bridge().take_rejection() {
         return Err(Stop::Running(Exception::Thrown(reason)));
     }
-    let finish = sandbox.api(ctx, "finish").map_err(running)?;
-    finish.call((role_name(&invocation.role),)).map_err(running)
+    let finish = sandbox.steps().and_then(|steps| steps.finish.clone().restore(ctx));
+    finish.and_then(|finish| finish.call((number_of(&invocation.role),))).map_err(running)
 }
 
 fn play_main<'js>(
     sandbox: &Sandbox,
+    traits: Traits,
     ctx: &Ctx<'js>,
     main: Value<'js>,
-    invocation: &Invocation,
+    role: &Role,
 ) -> rquickjs::Result<()> {
     let bridge = sandbox.bridge();
-    let start = sandbox.api(ctx, "start")?;
-    let step = sandbox.api(ctx, "step")?;
-    let input = input(ctx, &invocation.role)?;
-    let role = role_name(&invocation.role);
-    start.call::<_, ()>((main, role, input))?;
+    let steps = sandbox.steps()?;
+    let mut has_callback = start(&steps.start.clone().restore(ctx)?, main, traits, role)?;
+    let step = steps.step.clone().restore(ctx)?;
     loop {
-        while !bridge.clock.must_stop() && ctx.execute_pending_job() {}
+        let mut has_played = false;
+        while !bridge.clock.must_stop() && ctx.execute_pending_job() {
+            has_played = true;
+        }
         // A promise job that is stopped says nothing: ask the clock.
         if bridge.clock.must_stop() {
             return Err(rquickjs::Error::Exception);
         }
-        if !step.call::<_, bool>(())? {
+        if !has_callback && !has_played {
             return Ok(());
         }
+        has_callback = step.call(())?;
     }
 }
 
-fn role_name(role: &Role) -> &'static str {
+/// How the prelude numbers roles.
+fn number_of(role: &Role) -> i32 {
     match role {
-        Role::Procedure { .. } => "procedure",
-        Role::PreTrigger { .. } => "pre",
-        Role::PostTrigger { .. } => "post",
+        Role::Procedure { .. } => 0,
+        Role::PreTrigger { .. } => 1,
+        Role::PostTrigger { .. } => 2,
     }
 }
 
-fn input<'js>(ctx: &Ctx<'js>, role: &Role) -> rquickjs::Result<Object<'js>> {
-    let input = Object::new(ctx.clone())?;
-    let set = |name: &str, json: &Option<String>| match json {
-        Some(json) => input.set(name, json.as_str()),
-        None => Ok(()),
-    };
-    match role {
-        Role::Procedure { arguments } => {
-            set("argumentsJson", arguments)?;
-            set("requestJson", arguments)?;
-        }
-        Role::PreTrigger { operation, request } => {
-            input.set("operation", operation.name())?;
-            set("requestJson", request)?;
-        }
+/// Calls the script itself; says whether a callback waits.
+fn start<'js>(
+    start: &Function<'js>,
+    main: Value<'js>,
+    traits: Traits,
+    role: &Role,
+) -> rquickjs::Result<bool> {
+    let (request, operation, response) = match role {
+        Role::Procedure { arguments } => (arguments, None, &None),
+        Role::PreTrigger { operation, request } => (request, Some(operation.name()), &None),
         Role::PostTrigger { operation, request, response } => {
-            input.set("operation", operation.name())?;
-            set("requestJson", request)?;
-            set("responseJson", response)?;
+            (request, Some(operation.name()), response)
         }
-    }
-    Ok(input)
+    };
+    let (request, response) = (request.as_deref(), response.as_deref());
+    start.call((main, number_of(role), traits.is_plain, request, operation, response))
 }
 
 /// Says how the run ended. What the host, an abort and the clock say goes before what the script says.

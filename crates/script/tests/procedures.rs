@@ -2,6 +2,7 @@
 
 mod support;
 
+use script::Operation;
 use support::{ALT_LINK, Bench, SELF_LINK};
 
 /// Runs each body and compares the answer, all on one empty container.
@@ -431,6 +432,64 @@ async fn an_engine_that_is_used_again_shows_nothing_of_the_run_before() {
     for (body, expected) in table {
         same_every_time(body, expected).await;
     }
+    // And nothing of the runs of other scripts.
+    let bench = Bench::with(script::Limits { threads_max: 1, ..support::limits() });
+    for run in 0..4 {
+        for (body, expected) in table {
+            assert_eq!(bench.body(body).await, expected, "run {run} of {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn scripts_of_every_role_share_an_engine_and_see_only_their_own_request() {
+    let bench = Bench::with(script::Limits { threads_max: 1, ..support::limits() });
+    let procedure = "function () { __.response.setBody([__.request.getBody(), typeof __.request.getOperationType]); }";
+    let post = "function () { __.response.setBody([__.request.getBody(), __.response.getBody(), __.request.getOperationType()]); }";
+    let pre = "function () { __.request.setBody({id: 'y', had: __.request.getBody().id, answers: typeof __.response}); }";
+    for run in 0..4 {
+        let answer = bench.run_with(procedure, &format!("[{run}]")).await.unwrap();
+        assert_eq!(answer.body.unwrap(), format!(r#"[[{run}],"undefined"]"#));
+        assert_eq!(bench.body(procedure).await, r#"[null,"undefined"]"#);
+        let answer = bench.pre(pre, Operation::Replace, r#"{"id":"x"}"#).await.unwrap();
+        assert_eq!(answer.body.unwrap(), r#"{"id":"y","had":"x","answers":"undefined"}"#);
+        let answer = bench.post(post, r#"{"id":"x"}"#, r#"{"id":"z"}"#).await.unwrap();
+        assert_eq!(answer.body.unwrap(), r#"[{"id":"x"},{"id":"z"},"Create"]"#);
+    }
+}
+
+#[tokio::test]
+async fn callbacks_get_the_item_however_they_take_it() {
+    let call = |callback: &str| {
+        format!(
+            "function () {{
+                var seen = [];
+                function note(item) {{ seen.push(item ? item.id : typeof item); }}
+                __.upsertDocument(__.getSelfLink(), {{id: 'x'}}, {callback});
+                __.readDocument(__.getAltLink() + '/docs/x', {callback});
+                __.replaceDocument(__.getAltLink() + '/docs/x', {{id: 'x'}}, {callback});
+                __.upsertDocument(__.getSelfLink(), {{id: 'x'}}, {callback});
+                __.readDocuments(__.getSelfLink(), function () {{ __.response.setBody(seen); }});
+            }}"
+        )
+    };
+    for callback in [
+        "function (err, item) { note(item); }",
+        "function (err) { note(arguments[1]); }",
+        "function () { note(arguments[1]); }",
+        "function (...all) { note(all[1]); }",
+        "function (err, item = 0) { note(item); }",
+        "function (err = 0, item) { note(item); }",
+        "function (err, { id } = {}) { note({ id }); }",
+        "function (err /* ) */, item) { note(item); }",
+        "(err, item) => note(item)",
+        "(...all) => note(all[1])",
+        "function (mark, err, item) { note(item); }.bind(null, 1)",
+        "(all => [].push.bind(all, 0))({ get length() { return 0; }, set length(n) { note(this[2]); } })",
+    ] {
+        same_every_time(&call(callback), r#"["x","x","x","x"]"#).await;
+    }
+    same_every_time(&call("function (err) { seen.push(err); }"), "[null,null,null,null]").await;
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ pub(crate) async fn catch_up(world: &World, caller: &mut Caller, mode: FeedMode)
     loop {
         let after = world.with(|known| follow_of(mode, known).position.clone());
         let is_now = after.is_none() && mode == FeedMode::AllVersionsAndDeletes;
-        let start = FeedStart { after, is_now, later_than_seconds: None };
+        let start = FeedStart { after, is_now, ..FeedStart::default() };
         let page = match caller.feed(mode, start).await {
             Ok(page) => page,
             Err(refusal) if refusal.is_power() => return false,

@@ -1,6 +1,6 @@
 //! Stored procedures against the same operations over HTTP, the price of a fresh run, functions in queries.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use super::load::{self, ROUNDS, Rate, Rounds, Source};
@@ -16,6 +16,9 @@ const ITEMS_OF_A_KEY: u64 = 100;
 const FILTERED: u64 = 100_000;
 /// More scripts than all threads keep prepared, so that every run begins from nothing.
 const COLD_SCRIPTS: u64 = 64;
+/// Totals of the replacements over HTTP, as long as those that the procedure soon reaches.
+const FIRST_TOTAL: u64 = 10_000;
+const TOTALS: u64 = 64;
 const CLIENTS: [usize; 2] = [1, 16];
 
 const REWRITE: &str = "function (id) {
@@ -87,14 +90,28 @@ fn procedures(subject: &Subject, n_clients: usize) -> Result<Vec<Source>> {
     })
 }
 
+/// A read and a replace by turns. No replacement has the `total` of the one before it, so that both sides change the
+/// index alike: the procedure counts it up, and one that stays the same would leave the index as it is.
 fn pairs(subject: &Subject, n_clients: usize) -> Result<Vec<Source>> {
     sources(n_clients, |client| {
         let item = client * ITEMS_OF_A_KEY + 1;
-        let replace = Request::new("PUT", format!("{CONTAINER}/docs/i{item}"))
-            .partition_key(&setup::key_of(item))
-            .body(setup::item(item));
-        Ok(vec![subject.read_request(item)?, replace.sign(&subject.account)?])
+        let read = subject.read_request(item)?;
+        let mut requests = Vec::new();
+        for total in FIRST_TOTAL..FIRST_TOTAL + TOTALS {
+            let replace = Request::new("PUT", format!("{CONTAINER}/docs/i{item}"))
+                .partition_key(&setup::key_of(item))
+                .body(with_total(&setup::item(item), total)?);
+            requests.extend([read.clone(), replace.sign(&subject.account)?]);
+        }
+        Ok(requests)
     })
+}
+
+/// The item with another total, as the procedure leaves it.
+fn with_total(item: &str, total: u64) -> Result<String> {
+    let (front, rest) = item.split_once("\"total\":").context("an item has a total")?;
+    let (_, back) = rest.split_once(',').context("the total is not the last property")?;
+    Ok(format!("{front}\"total\":{total}.25,{back}"))
 }
 
 /// Clients that each send their own requests by turns.

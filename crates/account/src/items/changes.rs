@@ -1,13 +1,15 @@
 //! Change feed: what changed since a position, in LSN order within a range.
 //!
 //! Wire: protocol.md §9. The position of one range or one key is its LSN in quotes, which children of a
-//! split inherit. The position of a whole container is a sealed walk with one LSN per range, in quotes too.
+//! split inherit; of a range it may have the span beside it that it holds in ([`SpanPosition`]). The position of a
+//! whole container is a sealed walk with one LSN per range, in quotes too.
 
-use model::{ETag, Lsn, Status};
+use model::{ETag, EpkRange, Lsn, Status};
 
 use super::ItemRequest;
 use super::feed::Page;
 use super::scope::FeedScope;
+use super::span_position::SpanPosition;
 use crate::continuation::Kind;
 use crate::error::{Error, Result};
 use crate::operation::{FeedMode, FeedStart};
@@ -20,7 +22,7 @@ impl ItemRequest<'_> {
         let scope = self.scope().map_err(|error| self.fail(error))?;
         let walk = self.positions(&scope, start).map_err(|error| self.fail(error))?;
         let (page, walk) = self.collect(mode, start, &scope, walk)?;
-        let etag = self.position_etag(&scope, &walk);
+        let etag = self.position_etag(&scope, start, &walk);
         let is_empty = page.rows.is_empty();
         let mut outcome = self.feed_answer(page, None);
         outcome.facts = Facts { etag: Some(etag), ..outcome.facts };
@@ -69,9 +71,13 @@ impl ItemRequest<'_> {
         if let Ok(lsn) = text.parse::<u64>() {
             return Ok(Walk::start(scope.epks.clone(), Some(lsn)));
         }
+        let invalid = || Error::FeedPositionInvalid(etag.chars().take(64).collect());
+        if let Some(SpanPosition { lsn, epks }) = SpanPosition::parse(text) {
+            let walk = Walk::start(epks, Some(lsn));
+            return walk.within(&scope.epks).ok_or_else(invalid);
+        }
         let sealer = self.inner.catalog.sealer();
         let tokens = self.continuations(&sealer, Kind::Changes, &[]);
-        let invalid = || Error::FeedPositionInvalid(etag.chars().take(64).collect());
         let walk: Walk<Option<u64>> = tokens.read(text).map_err(|_| invalid())?;
         walk.within(&scope.epks).ok_or_else(invalid)
     }
@@ -117,7 +123,7 @@ impl ItemRequest<'_> {
         Ok((page, Positions { walk, has_more }))
     }
 
-    fn position_etag(&self, scope: &FeedScope, positions: &Positions) -> ETag {
+    fn position_etag(&self, scope: &FeedScope, start: &FeedStart, positions: &Positions) -> ETag {
         // What the range does not have, it never will: any position is as good.
         if scope.is_empty {
             return ETag::from_text("0");
@@ -125,7 +131,12 @@ impl ItemRequest<'_> {
         let cursors = &positions.walk.cursors;
         match (scope.is_single(self), cursors.front()) {
             (true, Some(cursor)) if cursors.len() == 1 => {
-                ETag::from_text(&cursor.position.unwrap_or(0).to_string())
+                let lsn = cursor.position.unwrap_or(0);
+                if self.needs_span(scope, start, &cursor.epks) {
+                    let position = SpanPosition { lsn, epks: cursor.epks.clone() };
+                    return ETag::from_text(&position.to_string());
+                }
+                ETag::from_text(&lsn.to_string())
             }
             _ => {
                 let sealer = self.inner.catalog.sealer();
@@ -133,6 +144,20 @@ impl ItemRequest<'_> {
                 ETag::from_text(&tokens.write(&positions.walk))
             }
         }
+    }
+}
+
+impl ItemRequest<'_> {
+    /// Says whether a position has to name its span.
+    ///
+    /// Wire: a client that follows merges goes on with the position of each parent. Most then name the part of the merged
+    /// range that the position is for; Go names the range alone, and each position would read all of it. Who does not
+    /// follow merges may put one position in the place of two, and must not be held to a part.
+    fn needs_span(&self, scope: &FeedScope, start: &FeedStart, epks: &EpkRange) -> bool {
+        let names_range_only = scope.logical.is_none() && self.epks.is_none();
+        let came_with_span = *epks != scope.epks;
+        let can_grow = scope.epks != EpkRange::full();
+        names_range_only && (came_with_span || start.follows_merges && can_grow)
     }
 }
 

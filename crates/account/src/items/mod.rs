@@ -15,6 +15,7 @@ mod query_facts;
 mod query_merge;
 mod scope;
 mod scripts;
+mod span_position;
 mod udfs;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use model::{Charge, EpkRange, Failure, Status, Value};
 use partition::Source;
 use query::{
-    Features, ItemSource, PageRequest, PrepareOptions, ResumeFilter, Statement, TimedSource,
+    Features, ItemSource, PageRequest, PrepareOptions, ResumeFilter, Statement, WatchedSource,
 };
 
 use super::ItemRequest;
@@ -29,6 +29,8 @@ use crate::walk::{Cursor, Walk};
 
 /// Limit: time after which a page ends with what it has.
 pub(super) const PAGE_TIME: Duration = Duration::from_secs(4);
+/// A page that took less can be computed by the thread of its request the next time.
+const BRIEF_TIME: Duration = Duration::from_micros(500);
 /// Bytes of a continuation around the position that the query engine makes: its scope, its cursor, its seal.
 const AROUND_POSITION: usize = 200;
 const PLAN_CHARGE: Charge = Charge::from_hundredths(100);
@@ -224,6 +226,7 @@ impl ItemRequest<'_> {
                 items_max: room.items_max,
                 bytes_max: room.bytes_max,
                 deadline: Some(deadline),
+                is_brief: false,
                 continuation: cursor.position.as_deref(),
             };
             let rows = self
@@ -255,15 +258,38 @@ impl ItemRequest<'_> {
         totals: &mut Totals,
     ) -> query::Result<query::Page> {
         let page = if extras.wants_query_metrics {
-            let source = TimedSource::new(source, self.inner.env());
-            let page = beside_requests(|| statement.run(&source, request))?;
+            let source = WatchedSource::timed(source, self.inner.env());
+            let page = self.run_where_it_fits(statement, &source, request)?;
             totals.times.add(&source);
             page
         } else {
-            beside_requests(|| statement.run(source, request))?
+            self.run_where_it_fits(statement, source, request)?
         };
         totals.add(&page.metrics);
         Ok(page)
+    }
+
+    /// Runs what is over in a moment at once, and everything else where it keeps nobody waiting.
+    ///
+    /// Changing threads takes longer than a short query. What turns out to be long begins again there, and the next
+    /// time begins there.
+    fn run_where_it_fits(
+        &self,
+        statement: &Statement,
+        source: &dyn ItemSource,
+        request: &PageRequest<'_>,
+    ) -> query::Result<query::Page> {
+        if statement.is_likely_brief() {
+            match statement.run(source, &PageRequest { is_brief: true, ..*request }) {
+                Err(query::Error::Timeout) => statement.note_brief(false),
+                done => return done,
+            }
+        }
+        let start = self.inner.env().monotonic();
+        let page = beside_requests(|| statement.run(source, request));
+        let taken = self.inner.env().monotonic().saturating_sub(start);
+        statement.note_brief(taken < BRIEF_TIME);
+        page
     }
 
     /// The rows as they are sent.

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Charge, Value};
 use query::ast::{Expr, ExprKind, Query, Selection};
-use query::{IndexUsage, Metrics, TimedSource};
+use query::{IndexUsage, Metrics, WatchedSource};
 
 use crate::operation::IndexMetrics;
 
@@ -36,7 +36,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn add(&mut self, source: &TimedSource<'_>) {
+    pub(super) fn add(&mut self, source: &WatchedSource<'_>) {
         self.index += source.index_time();
         self.load += source.load_time();
     }

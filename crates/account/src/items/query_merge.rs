@@ -48,6 +48,7 @@ impl ItemRequest<'_> {
             items_max: room.items_max,
             bytes_max: room.bytes_max,
             deadline: Some(started.saturating_add(PAGE_TIME)),
+            is_brief: false,
             continuation: position.as_deref(),
         };
         let rows = self

@@ -16,7 +16,7 @@ use crate::catalog::{Catalog, Garbage};
 use crate::error::{Error, Result};
 use crate::jobs;
 use crate::range_map::RangeEntry;
-use crate::threads::behind_requests;
+use crate::threads::BehindRequests;
 
 /// A replay that found no more than this is taken as caught up: the rest fits the pause.
 const SMALL_GAP: usize = 64;
@@ -103,7 +103,9 @@ impl<'a> Run<'a> {
         // Declared before the relocation: falls after it, when the sources take writes again or never will.
         let _fence = Fence(self.relocations);
         let mut relocation = self.begin(&plan, &reserved.entries).await?;
-        while !self.copy(&mut relocation).await? {}
+        let mut thread = BehindRequests::default();
+        while !self.copy(&mut relocation, &mut thread).await? {}
+        drop(thread);
         self.pass(RelocationStep::CatchUp).await?;
         self.catch_up(&mut relocation).await?;
         self.pass(RelocationStep::Fence).await?;
@@ -164,9 +166,12 @@ impl<'a> Run<'a> {
     }
 
     /// Copies one step; true at the end.
-    async fn copy(self, relocation: &mut Relocation) -> Result<bool> {
-        let step = match behind_requests(|| relocation.read_step())? {
-            Some(step) => relocation.hand_over(step).await?,
+    async fn copy(self, relocation: &mut Relocation, thread: &mut BehindRequests) -> Result<bool> {
+        let step = match relocation.begin_reading()? {
+            Some(reading) => {
+                let read = thread.run(move || reading.read()).await;
+                relocation.hand_over(read.ok_or_else(ended)??).await?
+            }
             None => relocation.copy_step().await?,
         };
         self.relocations.update(self.id, |status| {
@@ -233,6 +238,11 @@ impl<'a> Run<'a> {
             .change(move |draft| wish.cut_over(draft, &entries, partitions, &conditions));
         change.await
     }
+}
+
+/// The thread of a copy ended by a panic, which it has told of.
+fn ended() -> Error {
+    store::Error::Unavailable("the thread of the copy has ended".into()).into()
 }
 
 /// Says whether a failed cut-over surely did not happen.

@@ -46,9 +46,13 @@ async fn fill(client: &Client, n_items: u32) {
 
 /// Follows a feed to its end: rows and the last position.
 async fn follow(items: &crate::support::Items<'_>, after: Option<String>) -> (Vec<Value>, String) {
-    let (mut rows, mut after) = (Vec::new(), after);
+    follow_as(items, FeedStart { after, ..FeedStart::default() }).await
+}
+
+async fn follow_as(items: &crate::support::Items<'_>, start: FeedStart) -> (Vec<Value>, String) {
+    let (mut rows, mut after) = (Vec::new(), start.after.clone());
     loop {
-        let page = items.changes(FeedStart { after, ..FeedStart::default() }).await;
+        let page = items.changes(FeedStart { after, ..start.clone() }).await;
         let etag = page.facts.etag.clone().unwrap().as_str().to_owned();
         if page.status.code == 304 {
             return (rows, etag);
@@ -197,6 +201,89 @@ async fn after_a_merge_a_reader_of_one_parent_goes_on_in_its_part() {
         seen.extend(ids(&rows));
     }
     assert_eq!(seen.len(), 17);
+}
+
+/// Wire: Go names a range and never a part of one, and goes on with the positions of both parents after a merge.
+#[tokio::test]
+async fn after_a_merge_a_reader_that_names_the_range_alone_sees_every_change_once() {
+    let client = Client::with_container(4).await;
+    fill(&client, 60).await;
+    let go_on = |range: u32, after: Option<String>| {
+        let items = client.items().range(range);
+        async move {
+            let start = FeedStart { after, follows_merges: true, ..FeedStart::default() };
+            follow_as(&items, start).await
+        }
+    };
+    let (mut positions, mut n_seen) = (Vec::new(), 0);
+    for range in 0..4 {
+        let (rows, at) = go_on(range, None).await;
+        n_seen += rows.len();
+        positions.push(at);
+    }
+    assert_eq!(n_seen, 60);
+    merge(&client, 0, 1).await;
+    merge(&client, 2, 3).await;
+    // Both merged ranges are 4 and 5; every position is of one of them, and a second merge makes them one.
+    for merged in [[4, 5, 0], [6, 6, 1]] {
+        let [low, high, again] = merged;
+        for (part, at) in positions.iter_mut().enumerate() {
+            let (rows, now) = go_on(if part < 2 { low } else { high }, Some(at.clone())).await;
+            assert!(rows.is_empty(), "{part} of {merged:?}: {rows:?}");
+            *at = now;
+        }
+        for n in 0..17 {
+            let body = format!(r#"{{"id":"{n}","pk":"{n}","again":{again}}}"#);
+            client.items().key(&format!(r#"["{n}"]"#)).upsert(&body).await.expect(200);
+        }
+        let mut seen = Vec::new();
+        for (part, at) in positions.iter_mut().enumerate() {
+            let (rows, now) = go_on(if part < 2 { low } else { high }, Some(at.clone())).await;
+            assert!(rows.iter().all(|row| row.get("again") == Some(&Value::from(again))));
+            seen.extend(rows);
+            *at = now;
+        }
+        assert_eq!((seen.len(), ids(&seen).len()), (17, 17), "{merged:?}");
+        if again == 0 {
+            merge(&client, 4, 5).await;
+        }
+    }
+    // The span stays with the position whoever sends it, also where it is split again.
+    split(&client, 6).await;
+    let mut n_left = 0;
+    client.items().key(r#"["3"]"#).upsert(r#"{"id":"3","pk":"3"}"#).await.expect(200);
+    for range in client.account.describe_ranges(&link(C)).unwrap() {
+        for at in &positions {
+            let items = client.items().range(range.id.0);
+            let page =
+                items.changes(FeedStart { after: Some(at.clone()), ..FeedStart::default() }).await;
+            n_left += page.rows.len();
+        }
+    }
+    assert_eq!(n_left, 1);
+}
+
+#[tokio::test]
+async fn positions_are_plain_numbers_where_no_span_is_needed() {
+    let client = Client::with_container(2).await;
+    fill(&client, 20).await;
+    let part = client.account.describe_ranges(&link(C)).unwrap().remove(0).epks;
+    let is_number = |etag: &str| etag.trim_matches('"').parse::<u64>().is_ok();
+    let follows = FeedStart { follows_merges: true, ..FeedStart::default() };
+    // Who does not follow merges, names the span by itself, or asks for one key, needs none.
+    assert!(is_number(&follow(&client.items().range(0), None).await.1));
+    assert!(is_number(&follow_as(&client.items().range(0).epks(part), follows.clone()).await.1));
+    assert!(is_number(&follow_as(&client.items().key(r#"["3"]"#), follows.clone()).await.1));
+    let (_, spanned) = follow_as(&client.items().range(0), follows.clone()).await;
+    assert!(spanned.contains('@'), "{spanned}");
+    // Numbers of before are as good.
+    let old = FeedStart { after: Some("\"1\"".into()), ..follows.clone() };
+    assert!(!follow_as(&client.items().range(0), old).await.0.is_empty());
+    merge(&client, 0, 1).await;
+    assert!(
+        is_number(&follow_as(&client.items().range(2), follows).await.1),
+        "nothing to merge with"
+    );
 }
 
 #[tokio::test]

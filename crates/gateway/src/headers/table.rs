@@ -86,6 +86,7 @@ used_headers! {
     IfNoneMatch = "if-none-match", "precondition; position of a change feed";
     IfModifiedSince = "if-modified-since", "start of a change feed";
     AIm = "a-im", "change feed and its mode";
+    Capabilities = "x-ms-cosmos-sdk-supportedcapabilities", "bit 0: positions of a change feed name their span, so that they hold after a merge";
     WireFormatVersion = "x-ms-cosmos-changefeed-wire-format-version", "must be 2021-09-15";
     Prefer = "prefer", "return=minimal on item writes and batches";
     IsUpsert = "x-ms-documentdb-is-upsert", "create becomes upsert";
@@ -157,7 +158,6 @@ const IGNORED: &[HeaderFact] = facts! { Ignored:
     "pragma", "nothing is cached";
     "x-ms-client-id", "telemetry";
     "x-ms-cosmos-correlated-activityid", "telemetry";
-    "x-ms-cosmos-sdk-supportedcapabilities", "clients that can not follow a merge refresh by 410";
     "x-ms-cosmos-allow-tentative-writes", "there is one write region";
     "x-ms-documentdb-pre-trigger-exclude", "no trigger runs by itself";
     "x-ms-documentdb-post-trigger-exclude", "no trigger runs by itself";

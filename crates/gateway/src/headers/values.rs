@@ -171,6 +171,12 @@ impl RequestHeaders<'_> {
         date::parse(text).map(Some).ok_or_else(invalid)
     }
 
+    /// Says whether the client goes on by itself where ranges have merged. Wire: a bit mask in decimals.
+    pub(crate) fn follows_merges(&self) -> Result<bool, Error> {
+        let mask = self.integer(Name::Capabilities, "Expected a bit mask as a number.")?;
+        Ok(mask.is_some_and(|mask| mask & 1 != 0))
+    }
+
     /// Says whether the client wants no item back. Wire: only `return=minimal` has a meaning.
     pub(crate) fn is_minimal(&self) -> Result<bool, Error> {
         let text = self.get(Name::Prefer)?.unwrap_or_default();

@@ -149,6 +149,7 @@ fn changes(mode: &str, request: &Request<'_>) -> Result<ItemAction, Error> {
         after: position.filter(|text| *text != "*").map(str::to_owned),
         is_now: position == Some("*"),
         later_than_seconds: headers.modified_since()?,
+        follows_merges: headers.follows_merges()?,
     };
     Ok(ItemAction::ChangeFeed { mode, start })
 }

@@ -7,6 +7,7 @@
 //! step before the first request has a deadline; shutdown waits for requests, not for idle clients.
 
 mod prefixed;
+mod settled;
 
 use std::{
     io,
@@ -33,7 +34,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use self::prefixed::Prefixed;
+use self::{prefixed::Prefixed, settled::Settled};
 use crate::{account_document::Arrival, gateway::State, options::Limits, service};
 
 /// Limit: pause after a failed accept, e.g. when file descriptors have run out.
@@ -205,7 +206,7 @@ impl Connection {
         let served = match version {
             Version::Http1 => {
                 let connection = http1_builder(limits).serve_connection(io, service);
-                self.watcher.watch(connection).await
+                Settled::new(self.watcher.watch(connection)).await
             }
             Version::Http2 => {
                 let connection = http2_builder(limits).serve_connection(io, service);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 const LISTS_MAX: usize = 64;
 
 // Limit: items in one such list.
-pub(super) const ABSENT_MAX: usize = 32;
+pub(crate) const ABSENT_MAX: usize = 32;
 
 /// The lists as of the last submitted commit.
 #[derive(Debug, Clone)]

@@ -19,6 +19,7 @@ mod rules;
 mod terms;
 mod times;
 
+pub(crate) use absent::ABSENT_MAX;
 pub(crate) use access::{IndexView, LookCache};
 pub(crate) use book::{Book, BookView, PATHS_MAX};
 pub(crate) use rules::State;

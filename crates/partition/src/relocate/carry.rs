@@ -1,6 +1,6 @@
-//! Carries the entries of a partition over to its successors as they are.
+//! Carries the entries of partitions over to their successors as they are.
 //!
-//! Every family is read once, in order, from one snapshot; an entry gets the prefix of the partition that it goes to,
+//! Every family is read once, in order, from one snapshot of each partition (`legs`); an entry gets the prefix of the partition that it goes to,
 //! and nothing else of it changes. So each successor gets its entries sorted, and the store can take them without log
 //! and memory ([`store::Store::ingest`]). Keys that begin with a place tell by it where they go; the others by the
 //! number of their item, and which numbers go where is known from the members, which come before.
@@ -15,7 +15,9 @@ use bytes::{Bytes, BytesMut};
 use query::index::IndexPolicy;
 use store::{Batch, Commit, Ingest, Store};
 
+use super::legs::{Goes, Legs, Stage, Survey};
 use super::members::Members;
+use super::paths::Paths;
 use super::target::Counts;
 use super::{Pace, Stepped, Target};
 use crate::index::{PATHS_MAX, State};
@@ -27,7 +29,7 @@ use crate::record::{Change, ItemRecord, LogicalRecord, PathRecord, VersionRecord
 use crate::{Error, Result};
 
 /// What is carried, in the order of the keys.
-const FAMILIES: [Family; 11] = [
+const FAMILIES: [Family; 10] = [
     Family::Key,
     Family::Member,
     Family::Item,
@@ -38,21 +40,23 @@ const FAMILIES: [Family; 11] = [
     Family::Logical,
     Family::Index,
     Family::Path,
-    Family::IndexState,
 ];
 
 /// A step here is longer than one that computes and commits: it may have a thread of its own.
 const STEP_FACTOR: usize = 8;
-/// Entries that count as one item.
-const ENTRIES_PER_ITEM: usize = 32;
+/// Entries that count as one item. Less than an item has: the list of a step should not take megabytes, which the
+/// allocator would get from the system, and the system would have to clear, each time.
+const ENTRIES_PER_ITEM: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Carry {
-    reader: Reader,
-    /// Index into the families.
+    legs: Legs,
+    /// What has to be known of several sources first.
+    survey: Option<Survey>,
+    is_crowded: bool,
+    stages: Vec<Stage>,
+    /// Index into the stages.
     stage: usize,
-    /// The last key of the family that was read.
-    last: Option<Bytes>,
     lanes: Lanes,
 }
 
@@ -91,16 +95,16 @@ impl Lane {
 }
 
 impl Carry {
-    /// Says whether entries can go over as they are: the index has been built under `policy`, there is room for more
-    /// paths (an index that is built anew has only those in use), and the targets have a place for everything.
+    /// Says whether entries can go over as they are, by the state of the index: it has been built under `policy`, there is
+    /// room for more paths (an index that is built anew has only those in use), and the targets have a place for everything.
     pub(super) fn is_possible<'t>(
         reader: &Reader,
         policy: &IndexPolicy,
         source: &model::EpkRange,
         targets: impl Iterator<Item = &'t Target> + Clone,
-    ) -> Result<bool> {
+    ) -> Result<Option<State>> {
         let Some(state) = reader.snapshot.get(&reader.keys.index_state())? else {
-            return Ok(false);
+            return Ok(None);
         };
         let state = State::decode(&state)?;
         let starts = targets.clone().next().is_some_and(|it| it.epks.min() <= source.min());
@@ -108,15 +112,17 @@ impl Carry {
         let next = targets.clone().skip(1);
         let meets = targets.zip(next).all(|(left, right)| left.epks.max() == right.epks.min());
         let is_built = state.rules.is_settled() && state.rules.policy == *policy;
-        Ok(is_built && state.n_paths <= PATHS_MAX / 2 && starts && ends && meets)
+        let is_possible = is_built && state.n_paths <= PATHS_MAX / 2 && starts && ends && meets;
+        Ok(is_possible.then_some(state))
     }
 
-    /// Starts to carry what `reader` sees. Must be possible.
+    /// Starts to carry what these see, of each of which it must be possible; `None` if it is not of all together.
     pub(super) fn new<'t>(
-        reader: Reader,
+        readers: Vec<(Reader, State)>,
         store: &Arc<dyn Store>,
         targets: impl ExactSizeIterator<Item = &'t Target>,
-    ) -> Result<Carry> {
+    ) -> Result<Option<Carry>> {
+        let Some(legs) = Legs::new(readers)? else { return Ok(None) };
         let n_lanes = targets.len();
         let lane = |(index, target): (usize, &Target)| {
             let end = (index + 1 < n_lanes).then(|| place_bound(target.epks.max()));
@@ -132,35 +138,52 @@ impl Carry {
         };
         let lanes = targets.enumerate().map(lane).collect::<Result<_>>()?;
         let lanes = Lanes { lanes, members: Members::default() };
-        Ok(Carry { reader, stage: 0, last: None, lanes })
+        let survey = legs.are_several().then(Survey::default);
+        let stages = stages(&legs);
+        Ok(Some(Carry { legs, survey, is_crowded: false, stages, stage: 0, lanes }))
+    }
+
+    /// The feeds of the sources do not fit into one as they are. Nothing has been written then.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded
     }
 
     /// Reads as much as fits a step; it waits in the lanes until it is handed over.
     pub(super) fn fill(&mut self, pace: Pace) -> Result<Stepped> {
+        let entries_max = pace.items_max.saturating_mul(ENTRIES_PER_ITEM * STEP_FACTOR);
+        if let Some(survey) = &mut self.survey {
+            let Some(highest) = survey.go_on(&self.legs, entries_max)? else {
+                return Ok(Stepped::default());
+            };
+            self.survey = None;
+            if !self.legs.shift(&highest) {
+                self.is_crowded = true;
+                return Ok(Stepped::default());
+            }
+        }
         let mut done = Stepped::default();
         let mut n_entries = 0;
-        while let Some(family) = FAMILIES.get(self.stage).copied() {
-            let mut range = self.reader.keys.family(family);
-            if let Some(last) = &self.last {
-                range = range.after(last);
-            }
-            for entry in self.reader.scan(range) {
-                let (key, value) = entry?;
+        while let Some(stage) = self.stages.get(self.stage).copied() {
+            let lanes = &mut self.lanes;
+            let goes = self.legs.read(stage, |key, value| {
                 n_entries += 1;
                 done.moved += key.len() + value.len();
-                if family == Family::Item {
+                if stage == Stage::Family(Family::Item) {
                     done.n_items += 1;
                     done.bytes += ItemRecord::decode(value.clone())?.text().len();
                 }
-                self.lanes.put(family, &key, value)?;
+                lanes.put(stage, key, value)?;
                 let n_items = n_entries / (ENTRIES_PER_ITEM * STEP_FACTOR);
-                if pace.is_full(n_items, done.moved / STEP_FACTOR) {
-                    self.last = Some(key);
-                    return Ok(done);
-                }
+                let is_full = pace.is_full(n_items, done.moved / STEP_FACTOR);
+                Ok(if is_full { Goes::NoFurther } else { Goes::On })
+            })?;
+            if goes == Goes::NoFurther {
+                return Ok(done);
             }
-            (self.stage, self.last) = (self.stage + 1, None);
+            self.stage += 1;
+            self.legs.rewind();
         }
+        self.lanes.put_paths(&self.legs)?;
         done.is_done = true;
         Ok(done)
     }
@@ -174,7 +197,9 @@ impl Carry {
             if let Some(before) = lane.in_flight.take() {
                 before.await?;
             }
-            lane.in_flight = Some(lane.ingest.write(std::mem::take(&mut lane.batch)));
+            // The next one will be about as long.
+            let next = Batch::with_capacity(lane.batch.writes().len());
+            lane.in_flight = Some(lane.ingest.write(std::mem::replace(&mut lane.batch, next)));
         }
         Ok(())
     }
@@ -197,8 +222,27 @@ impl Carry {
     }
 }
 
+/// What is read one after the other. Path records and the state of the index come last, and are made.
+fn stages(legs: &Legs) -> Vec<Stage> {
+    let mut stages = Vec::new();
+    for family in FAMILIES {
+        match (family, &legs.paths) {
+            (Family::Index, Some(paths)) => {
+                stages.extend(paths.numbers().into_iter().map(Stage::Path));
+            }
+            (Family::Path, Some(_)) => {}
+            _ => stages.push(Stage::Family(family)),
+        }
+    }
+    stages
+}
+
 impl Lanes {
-    fn put(&mut self, family: Family, key: &[u8], value: Bytes) -> Result<()> {
+    fn put(&mut self, stage: Stage, key: &[u8], value: Bytes) -> Result<()> {
+        let family = match stage {
+            Stage::Family(family) => family,
+            Stage::Path(_) => Family::Index,
+        };
         let index = match family {
             Family::Key | Family::Unique => self.by_place(rest(key)),
             Family::Member => {
@@ -220,14 +264,8 @@ impl Lanes {
             Family::Index => self.members.lane_of(number_of_term(key)?),
             // The item may be gone, so its place is in the record.
             Family::Version => self.by_place(VersionRecord::decode(&value)?.place.as_bytes()),
-            Family::Path => return self.put_path(key, &value),
-            Family::IndexState => {
-                for lane in &mut self.lanes {
-                    lane.put(key, value.clone());
-                }
-                return Ok(());
-            }
-            Family::Head | Family::Purge => {
+            Family::Path => return self.put_path(key, &PathRecord::decode(&value)?),
+            Family::Head | Family::Purge | Family::IndexState => {
                 return Err(Error::Corrupt("a head was read as an entry"));
             }
         };
@@ -238,9 +276,21 @@ impl Lanes {
         Ok(())
     }
 
+    /// Puts what there is one of for the whole index: the common paths of several sources, and its state.
+    fn put_paths(&mut self, legs: &Legs) -> Result<()> {
+        // Any incarnation does: it is replaced.
+        let keys = Keys::new(0);
+        for (path, record) in legs.paths.iter().flat_map(Paths::records) {
+            self.put_path(&keys.path(path), record)?;
+        }
+        for lane in &mut self.lanes {
+            lane.put(&keys.index_state(), legs.state.encode());
+        }
+        Ok(())
+    }
+
     /// Every successor knows every path; the items that lack it are those that it gets.
-    fn put_path(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let record = PathRecord::decode(value)?;
+    fn put_path(&mut self, key: &[u8], record: &PathRecord) -> Result<()> {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let mut own = record.clone();
             if let Some(absent) = &mut own.absent {

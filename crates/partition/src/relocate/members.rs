@@ -1,7 +1,5 @@
 //! Which item goes where: one bit for each item number and lane beyond the first.
 
-use std::collections::HashMap;
-
 /// Numbers of one block.
 const BLOCK: u64 = 1 << 15;
 const WORDS: usize = (BLOCK / 64) as usize;
@@ -11,19 +9,26 @@ const WORDS: usize = (BLOCK / 64) as usize;
 #[derive(Debug, Default)]
 pub(super) struct Members {
     /// For lanes 1, 2, …; who is in none of them is in lane 0.
-    lanes: Vec<HashMap<u64, Box<[u64; WORDS]>>>,
+    lanes: Vec<Blocks>,
 }
+
+/// Blocks by their number. Few, and looked up for every entry, so that a search is faster than a hash.
+type Blocks = Vec<(u64, Box<[u64; WORDS]>)>;
 
 impl Members {
     pub(super) fn add(&mut self, number: u64, lane: usize) {
         let Some(index) = lane.checked_sub(1) else { return };
         if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, HashMap::new);
+            self.lanes.resize_with(index + 1, Blocks::new);
         }
         let (block, word, bit) = place_of(number);
         if let Some(lane) = self.lanes.get_mut(index) {
-            let words = lane.entry(block).or_insert_with(|| Box::new([0; WORDS]));
-            if let Some(word) = words.get_mut(word) {
+            let at = lane.binary_search_by_key(&block, |(own, _)| *own).unwrap_or_else(|at| {
+                lane.insert(at, (block, Box::new([0; WORDS])));
+                at
+            });
+            let words = lane.get_mut(at).and_then(|(_, words)| words.get_mut(word));
+            if let Some(word) = words {
                 *word |= bit;
             }
         }
@@ -31,8 +36,10 @@ impl Members {
 
     pub(super) fn lane_of(&self, number: u64) -> usize {
         let (block, word, bit) = place_of(number);
-        let has = |lane: &HashMap<u64, Box<[u64; WORDS]>>| {
-            lane.get(&block).and_then(|words| words.get(word)).is_some_and(|word| word & bit != 0)
+        let has = |lane: &Blocks| {
+            let at = lane.binary_search_by_key(&block, |(own, _)| *own).ok();
+            let words = at.and_then(|at| lane.get(at)).map(|(_, words)| words);
+            words.and_then(|words| words.get(word)).is_some_and(|word| word & bit != 0)
         };
         self.lanes.iter().position(has).map_or(0, |index| index + 1)
     }

@@ -1,9 +1,9 @@
 //! Moves the items of some partitions into others while they serve: split (one to two), merge (two to one), move and
 //! rebuild (one to one).
 //!
-//! [`Relocation::copy_step`] copies. The entries of one source go over as they are, from one snapshot (`carry`), if its
-//! index is as the container wants it. Of the others only the items go, in creation order, each step from a fresh
-//! snapshot, and everything else is derived anew (`target`). Meanwhile the writers of the sources note which items they
+//! [`Relocation::copy_step`] copies. The entries of a source go over as they are, from one snapshot (`carry`), if its
+//! index is as the container wants it. Of other sources only the items go, afterwards, in creation order, each step from a
+//! fresh snapshot, and everything else is derived anew (`target`). Meanwhile the writers of the sources note which items they
 //! touch ([`Tap`]); [`Relocation::replay_step`] brings those up to date. Replaying is setting an item to the state that it has in a snapshot, so it may be repeated and needs no log.
 //! [`Relocation::fence`] keeps writes out, [`Relocation::finish`] replays the rest and writes the heads. The caller then
 //! makes the targets the owners in one commit that depends on the heads of the sources
@@ -19,7 +19,9 @@
 
 mod balance;
 mod carry;
+mod legs;
 mod members;
+mod paths;
 mod tap;
 mod target;
 
@@ -88,7 +90,7 @@ pub struct Relocation {
     store: Arc<dyn Store>,
     sources: Vec<Source>,
     targets: Vec<(Target, Builder)>,
-    /// Entries of the first source on their way; `None` before and after.
+    /// Entries on their way; `None` before and after.
     carry: Option<Carry>,
     pub pace: Pace,
     /// Another partition has taken over: the sources stay fenced.
@@ -142,13 +144,10 @@ impl Relocation {
             partition.tap()?;
             relocation.sources.push(Source::new(partition.clone()));
         }
-        // Only an empty partition can take entries as they are, so that is the way of the largest source.
+        // Should only one of them be carried, it is the largest.
         relocation
             .sources
             .sort_by_key(|source| std::cmp::Reverse(source.partition.statistics().bytes));
-        for source in relocation.sources.iter_mut().skip(1) {
-            source.is_plain = true;
-        }
         for source in &relocation.sources {
             // What was submitted before the tap is in every snapshot from here on.
             source.barrier().await?;
@@ -156,30 +155,35 @@ impl Relocation {
         Ok(relocation)
     }
 
-    /// Reads the next entries that go over as they are; `None` when the next step is of another kind. They wait for
-    /// [`Relocation::hand_over`]. This is the part of a step that takes processor time, and it does not wait.
-    pub fn read_step(&mut self) -> Result<Option<Stepped>> {
+    /// Begins a step that carries entries over as they are; `None` when the next step is of another kind. Its part
+    /// that takes processor time, [`Reading::read`], may be done on any thread; then [`Relocation::hand_over`] goes on.
+    pub fn begin_reading(&mut self) -> Result<Option<Reading>> {
         if self.carry.is_none() {
             self.begin_carry()?;
         }
-        self.carry.as_mut().map(|carry| carry.fill(self.pace)).transpose()
+        let pace = self.pace;
+        Ok(self.carry.take().map(|carry| Reading { carry, pace, step: Stepped::default() }))
     }
 
-    /// Gives the store what `step` read.
-    pub async fn hand_over(&mut self, step: Stepped) -> Result<Stepped> {
-        if let Some(carry) = &mut self.carry {
-            carry.hand_over().await?;
+    /// Gives the store what was read.
+    pub async fn hand_over(&mut self, reading: Reading) -> Result<Stepped> {
+        let Reading { mut carry, step, .. } = reading;
+        if carry.is_crowded() {
+            drop(carry);
+            self.carry_one();
+            return Ok(step);
         }
-        if step.is_done
-            && let Some(carry) = self.carry.take()
-        {
+        carry.hand_over().await?;
+        if step.is_done {
             let counts = carry.finish().await?;
             for ((_, builder), counts) in self.targets.iter_mut().zip(counts) {
                 builder.adopt(counts)?;
             }
-            if let Some(source) = self.sources.first_mut() {
+            for source in self.sources.iter_mut().filter(|source| !source.is_plain) {
                 source.is_copied = true;
             }
+        } else {
+            self.carry = Some(carry);
         }
         Ok(Stepped { is_done: self.is_copied(), ..step })
     }
@@ -188,31 +192,45 @@ impl Relocation {
         self.sources.iter().all(|source| source.is_copied)
     }
 
-    /// Starts to carry the entries of the first source, if that is its way.
+    /// Starts to carry the entries of the sources whose way that is.
     fn begin_carry(&mut self) -> Result<()> {
-        let Some(source) = self.sources.first_mut() else { return Ok(()) };
-        if source.is_plain || source.is_copied {
-            return Ok(());
-        }
-        // What was noted up to this look is in it.
-        let reader = source.listen()?;
         let targets = || self.targets.iter().map(|(target, _)| target);
         let policy = self.targets.first().map(|(_, builder)| builder.policy());
         let Some(policy) = policy else { return Ok(()) };
-        if !Carry::is_possible(&reader, policy, source.partition.epks(), targets())? {
-            source.is_plain = true;
-            return Ok(());
+        let mut readers = Vec::new();
+        for source in self.sources.iter_mut().filter(|it| !it.is_plain && !it.is_copied) {
+            // What was noted up to this look is in it.
+            let reader = source.listen()?;
+            match Carry::is_possible(&reader, policy, source.partition.epks(), targets())? {
+                None => source.is_plain = true,
+                Some(state) => {
+                    source.versions = reader.head()?.lsn;
+                    source.copied = Some(u64::MAX);
+                    readers.push((reader, state));
+                }
+            }
         }
-        source.versions = reader.head()?.lsn;
-        source.copied = Some(u64::MAX);
-        self.carry = Some(Carry::new(reader, &self.store, targets())?);
+        if !readers.is_empty() {
+            self.carry = Carry::new(readers, &self.store, targets())?;
+            if self.carry.is_none() {
+                self.carry_one();
+            }
+        }
         Ok(())
+    }
+
+    /// Leaves all sources but the first of those that are carried to be copied item by item.
+    fn carry_one(&mut self) {
+        self.carry = None;
+        for source in self.sources.iter_mut().filter(|it| !it.is_plain && !it.is_copied).skip(1) {
+            (source.is_plain, source.copied, source.versions) = (true, None, Lsn::ZERO);
+        }
     }
 
     /// Copies the next entries or items.
     pub async fn copy_step(&mut self) -> Result<Stepped> {
-        if let Some(step) = self.read_step()? {
-            return self.hand_over(step).await;
+        if let Some(reading) = self.begin_reading()? {
+            return self.hand_over(reading.read()?).await;
         }
         let Some(source) = self.sources.iter_mut().find(|source| !source.is_copied) else {
             return Ok(Stepped { is_done: true, ..Stepped::default() });
@@ -322,6 +340,22 @@ impl Relocation {
     /// Ends it: the targets are the owners, and the sources never take a write again.
     pub fn retire(mut self) {
         self.is_over = true;
+    }
+}
+
+/// A step of entries that go over as they are, on its way through [`Reading::read`]. Dropped, the relocation cannot go on.
+#[derive(Debug)]
+pub struct Reading {
+    carry: Carry,
+    pace: Pace,
+    step: Stepped,
+}
+
+impl Reading {
+    /// Reads the entries of the step. They wait for [`Relocation::hand_over`].
+    pub fn read(mut self) -> Result<Reading> {
+        self.step = self.carry.fill(self.pace)?;
+        Ok(self)
     }
 }
 

@@ -144,6 +144,7 @@ impl Transaction {
             items_max: items_max.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX),
             bytes_max: PAGE_BYTES_MAX,
             deadline: Some(deadline),
+            is_brief: false,
             continuation,
         };
         let page = statement.run(&*self, &request)?;

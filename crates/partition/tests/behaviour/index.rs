@@ -31,6 +31,7 @@ fn rows(source: &dyn ItemSource, text: &str, items_max: usize) -> (Vec<Value>, u
             items_max,
             bytes_max: 4 << 20,
             deadline: None,
+            is_brief: false,
             continuation: continuation.as_deref(),
         };
         let page = statement(text).run(source, &request).unwrap();

@@ -15,9 +15,9 @@ use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, Group, GroupSet, each_row, project};
-use crate::plan::{Need, Reads, access, group_from_index};
+use crate::plan::{Access, Need, Reads, access, group_from_index};
 use crate::sort_key::{Place, SortKey, SortOrder};
-use crate::source::ItemSource;
+use crate::source::{ItemSource, SourceItem};
 use crate::value::{Datum, digest, push_key, value_key};
 
 /// Limit: bytes of all rows of a query that must hold them at once.
@@ -34,7 +34,7 @@ pub(super) fn page(
     let order = SortOrder::new(&query.order).then_ascending(n_own);
     let start = Start::new(&order, position)?;
     let mut metrics = Metrics::default();
-    let run = Run::until(context, request.deadline);
+    let run = Run::of(context, request);
     let rows = in_order(query, &order, all_rows(query, source, &mut metrics, &run)?);
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
@@ -128,7 +128,7 @@ fn all_rows(
                 groups.finish().collect()
             };
             for group in groups {
-                run.next_item();
+                run.next_item()?;
                 let frame = Frame::EMPTY.with_group(grouping.level, &group);
                 collected.push(query, Some(&group.keys), &frame, run)?;
             }
@@ -137,7 +137,7 @@ fn all_rows(
     Ok(collected.entries)
 }
 
-/// Groups all rows, those of several sources side by side; returns also the bytes that the groups take.
+/// Groups all rows, those of several sources or of many items side by side; returns also the bytes that the groups take.
 fn groups_of<'q>(
     query: &'q Query,
     grouping: &'q Grouping,
@@ -145,26 +145,64 @@ fn groups_of<'q>(
     metrics: &mut Metrics,
     run: &Run<'_>,
 ) -> Result<(GroupSet<'q>, usize)> {
-    let is_plain = matches!(query.base, Base::Item) && run.context.udf_host.is_none();
-    let Some(parts) = source.parts().filter(|parts| is_plain && parts.degree > 1) else {
-        let mut groups = GroupSet::new(grouping);
-        let mut collected = Collected { entries: Vec::new(), bytes: 0 };
-        each_base(query, source, metrics, run, &mut |frame| {
-            each_row(query, frame, run, &mut |row| {
-                collected.grow(groups.add(row, run)?)?;
-                Ok(Flow::Continue)
-            })?;
-            Ok(())
+    let (context, patience) = (run.context, run.patience());
+    let is_plain = matches!(query.base, Base::Item) && context.udf_host.is_none();
+    if let Some(parts) = source.parts().filter(|parts| is_plain && parts.degree > 1) {
+        let partial = parallel::each_part(&parts.sources, parts.degree, |part| {
+            let mut metrics = Metrics::default();
+            let run = Run::within(context, patience);
+            let groups = groups_of(query, grouping, *part, &mut metrics, &run)?;
+            Ok((groups, metrics))
         })?;
-        return Ok((groups, collected.bytes));
-    };
-    let (context, deadline) = (run.context, run.deadline());
-    let partial = parallel::each_part(&parts, |part| {
-        let mut metrics = Metrics::default();
-        let run = Run::until(context, deadline);
-        let groups = groups_of(query, grouping, part, &mut metrics, &run)?;
-        Ok((groups, metrics))
+        return Ok(merged(grouping, partial, metrics));
+    }
+    if !is_plain {
+        return group(grouping, query, run, |visit| each_base(query, source, metrics, run, visit));
+    }
+    let access = access(query, source, Need::All)?;
+    if let Some(source) = source.shared()
+        && let Access::Numbers { numbers, .. } = &access
+        && let Some(chunks) = parallel::chunks(numbers)
+    {
+        let partial = parallel::each_part(&chunks, chunks.len(), |chunk| {
+            let mut metrics = Metrics::default();
+            let run = Run::within(context, patience);
+            let items = fetched(source, chunk);
+            let groups = group(grouping, query, &run, |visit| {
+                each_item(query, items, &mut metrics, &run, visit)
+            })?;
+            Ok((groups, metrics))
+        })?;
+        return Ok(merged(grouping, partial, metrics));
+    }
+    let items = access.items(source, None);
+    group(grouping, query, run, |visit| each_item(query, items, metrics, run, visit))
+}
+
+/// Groups the rows of what `each` visits.
+fn group<'q>(
+    grouping: &'q Grouping,
+    query: &Query,
+    run: &Run<'_>,
+    each: impl FnOnce(&mut dyn FnMut(&Frame<'_>) -> Result<()>) -> Result<()>,
+) -> Result<(GroupSet<'q>, usize)> {
+    let mut groups = GroupSet::new(grouping);
+    let mut collected = Collected { entries: Vec::new(), bytes: 0 };
+    each(&mut |frame| {
+        each_row(query, frame, run, &mut |row| {
+            collected.grow(groups.add(row, run)?)?;
+            Ok(Flow::Continue)
+        })?;
+        Ok(())
     })?;
+    Ok((groups, collected.bytes))
+}
+
+fn merged<'q>(
+    grouping: &'q Grouping,
+    partial: Vec<((GroupSet<'q>, usize), Metrics)>,
+    metrics: &mut Metrics,
+) -> (GroupSet<'q>, usize) {
     let mut groups = GroupSet::new(grouping);
     let mut bytes = 0_usize;
     for ((part, of_part), part_metrics) in partial {
@@ -172,7 +210,35 @@ fn groups_of<'q>(
         bytes = bytes.saturating_add(of_part);
         metrics.add(&part_metrics);
     }
-    Ok((groups, bytes))
+    (groups, bytes)
+}
+
+/// The items with some numbers, as far as the source has them.
+fn fetched<'s>(
+    source: &'s dyn ItemSource,
+    numbers: &'s [u64],
+) -> impl Iterator<Item = Result<SourceItem>> + 's {
+    let index = source.index();
+    numbers.iter().filter_map(move |number| index?.fetch(*number).transpose())
+}
+
+/// Visits items as outermost frames.
+fn each_item(
+    query: &Query,
+    items: impl Iterator<Item = Result<SourceItem>>,
+    metrics: &mut Metrics,
+    run: &Run<'_>,
+    visit: &mut dyn FnMut(&Frame<'_>) -> Result<()>,
+) -> Result<()> {
+    let picks = Reads::all(query);
+    for item in items {
+        let item = item?;
+        metrics.read(item.bytes);
+        run.next_item()?;
+        let value = item.read(&picks)?;
+        visit(&Frame::root(ITEM_LEVEL, &value))?;
+    }
+    Ok(())
 }
 
 /// Visits the outermost frame of every row.
@@ -186,16 +252,8 @@ pub(super) fn each_base(
     match &query.base {
         Base::Nothing => visit(&Frame::EMPTY),
         Base::Item => {
-            let picks = Reads::all(query);
             let access = access(query, source, Need::All)?;
-            for item in access.items(source, None) {
-                let item = item?;
-                metrics.read(item.bytes);
-                run.next_item();
-                let value = item.read(&picks)?;
-                visit(&Frame::root(ITEM_LEVEL, &value))?;
-            }
-            Ok(())
+            each_item(query, access.items(source, None), metrics, run, visit)
         }
         Base::Rows(inner, level) => {
             let mut seen = HashSet::new();
@@ -203,7 +261,7 @@ pub(super) fn each_base(
                 if inner.distinct && !seen.insert(value_key(Some(&row))) {
                     continue;
                 }
-                run.next_item();
+                run.next_item()?;
                 visit(&Frame::root(*level, &row))?;
             }
             Ok(())

@@ -46,7 +46,7 @@ pub(super) fn page(
         reads: Reads::of(query),
         order: &order,
         resume,
-        run: Run::until(context, request.deadline),
+        run: Run::of(context, request),
         n_others: start.n_others(),
         passed: start.passed,
         end,
@@ -297,7 +297,7 @@ impl Rows<'_> {
             return Ok(Flow::Stop);
         }
         self.builder.metrics.read(item.bytes);
-        self.run.next_item();
+        self.run.next_item()?;
         let value = item.read(&self.reads.picks)?;
         let keys = self.keys(&value)?;
         if wanted.is_some_and(|wanted| keys.first() != Some(wanted)) {

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::plan;
 use crate::resume::ResumeFilter;
 use crate::source::ItemSource;
+use crate::watched::WatchedSource;
 
 /// Computes one page.
 pub(crate) fn run(
@@ -36,6 +37,8 @@ pub(crate) fn run(
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
 ) -> Result<Page> {
+    let brief = request.is_brief.then(|| WatchedSource::brief(source));
+    let source = brief.as_ref().map_or(source, |brief| brief as &dyn ItemSource);
     let position = request.continuation.map(Position::decode).transpose()?;
     if resume.is_some() && query.order.is_empty() {
         return Err(Error::ResumeFilter("the query has no ORDER BY"));

@@ -14,8 +14,10 @@ pub struct PageRequest<'r> {
     /// Most bytes of the page; one row may exceed it.
     pub bytes_max: usize,
     /// When to stop reading items, on the clock of `Env::monotonic`. Queries that sort, group or
-    /// aggregate need all items and do not stop.
+    /// aggregate need all items: they go on, and fail when that takes far longer.
     pub deadline: Option<Duration>,
+    /// Gives up with [`crate::Error::Timeout`], unless the page takes about a millisecond.
+    pub is_brief: bool,
     /// The continuation of the page before.
     pub continuation: Option<&'r str>,
 }

@@ -1,25 +1,43 @@
-//! Work on the parts of a source, several at once; the results come in the order of the parts.
+//! Work on the parts of a source, or of a list of its items, several at once; the results come in the order of the parts.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::source::{ItemSource, Parts};
 
-/// Calls `work` for each part.
-pub(super) fn each_part<T: Send>(
-    parts: &Parts<'_>,
-    work: impl Fn(&dyn ItemSource) -> Result<T> + Sync,
+/// Limit: threads of one query on one source.
+const CHUNKS_MAX: usize = 4;
+
+/// Items from which on it pays to wake other threads.
+const CHUNKED_MIN: usize = 4096;
+
+/// Returns a list of items in pieces to be worked on at once; `None` when that does not pay.
+pub(super) fn chunks(numbers: &[u64]) -> Option<Vec<&[u64]>> {
+    let n_chunks = n_cores().min(CHUNKS_MAX);
+    let is_worth_it = n_chunks > 1 && numbers.len() >= CHUNKED_MIN;
+    is_worth_it.then(|| numbers.chunks(numbers.len().div_ceil(n_chunks)).collect())
+}
+
+/// More threads than cores would only take turns, each with its own caches to warm.
+fn n_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Calls `work` for each part, up to `degree` at once.
+pub(super) fn each_part<P: Sync, T: Send>(
+    parts: &[P],
+    degree: usize,
+    work: impl Fn(&P) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let n_parts = parts.sources.len();
+    let n_parts = parts.len();
     let results: Vec<Mutex<Option<Result<T>>>> = (0..n_parts).map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let take = || {
-        while let Some((source, slot)) = {
+        while let Some((part, slot)) = {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            parts.sources.get(index).zip(results.get(index))
+            parts.get(index).zip(results.get(index))
         } {
-            let result = work(*source);
+            let result = work(part);
             let is_failed = result.is_err();
             if let Ok(mut slot) = slot.lock() {
                 *slot = Some(result);
@@ -30,10 +48,8 @@ pub(super) fn each_part<T: Send>(
             }
         }
     };
-    // More threads than cores would only take turns, each with its own caches to warm.
-    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 1..parts.degree.min(n_parts).min(n_cores) {
+        for _ in 1..degree.min(n_parts).min(n_cores()) {
             scope.spawn(take);
         }
         take();

@@ -36,7 +36,7 @@ pub(super) fn page(
     let rows = match &query.rank {
         None => Vec::new(),
         Some(rank) => {
-            let run = Run::until(context, request.deadline);
+            let run = Run::of(context, request);
             match best_texts(query, rank, source, &mut metrics, &run)? {
                 Some(rows) => rows,
                 None => ranked_rows(query, rank, source, &mut metrics, &run)?,
@@ -164,7 +164,7 @@ fn best_texts(
     for number in numbers {
         let Some(item) = index.fetch(number)? else { continue };
         metrics.read(item.bytes);
-        run.next_item();
+        run.next_item()?;
         let value = item.read(&picks)?;
         let frame = Frame::root(ITEM_LEVEL, &value);
         let value = eval(text, &frame, run)?;
@@ -198,7 +198,7 @@ fn best_texts(
             break;
         }
         let Some(item) = index.fetch(number)? else { continue };
-        run.next_item();
+        run.next_item()?;
         let value = item.read(&picks)?;
         let frame = Frame::root(ITEM_LEVEL, &value);
         rows.extend(project(query, &frame, run)?.and_then(Datum::into_value));

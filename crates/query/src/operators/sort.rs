@@ -63,10 +63,10 @@ pub(super) fn page(
     let can_part = matches!(query.base, Base::Item) && context.udf_host.is_none();
     let parts = source.parts().filter(|parts| can_part && parts.degree > 1);
     let window = if let Some(parts) = parts {
-        let windows = parallel::each_part(&parts, |part| {
+        let windows = parallel::each_part(&parts.sources, parts.degree, |part| {
             let mut metrics = Metrics::default();
-            let run = Run::until(context, request.deadline);
-            Ok((wanted.window(part, &mut metrics, &run)?, metrics))
+            let run = Run::of(context, request);
+            Ok((wanted.window(*part, &mut metrics, &run)?, metrics))
         })?;
         let mut window = Window::new(&wanted);
         for (part, metrics) in windows {
@@ -75,7 +75,7 @@ pub(super) fn page(
         }
         window
     } else {
-        let run = Run::until(context, request.deadline);
+        let run = Run::of(context, request);
         wanted.window(source, &mut builder.metrics, &run)?
     };
     Ok(window.fill(builder, query, &start))
@@ -124,7 +124,7 @@ impl<'p> Wanted<'p> {
         run: &Run<'_>,
         window: &mut Window<'_>,
     ) -> Result<()> {
-        run.next_item();
+        run.next_item()?;
         let value = item.read(&self.reads.picks)?;
         let frame = Frame::root(ITEM_LEVEL, &value);
         let mut row = 0;

@@ -30,7 +30,7 @@ pub(super) fn page(
         passed,
         builder: PageBuilder::new(context, request),
     };
-    let run = Run::until(context, request.deadline);
+    let run = Run::of(context, request);
     let next = match query.base {
         Base::Nothing => stream.without_items(&run)?,
         Base::Item | Base::Rows(..) => stream.items(source, &run)?,
@@ -80,7 +80,7 @@ impl Stream<'_> {
                 return Ok(Some(Position::Item { number, rows, passed: self.passed }));
             }
             self.builder.metrics.read(item.bytes);
-            run.next_item();
+            run.next_item()?;
             let value = item.read(&self.reads.picks)?;
             let ended_at = self.item_rows(&Frame::root(ITEM_LEVEL, &value), &item, run)?;
             if self.is_done() {

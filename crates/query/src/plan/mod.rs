@@ -13,8 +13,8 @@ mod target;
 
 pub use access::IndexUsage;
 pub(crate) use access::{
-    Need, OrderAccess, Ranked, access, explain, group_from_index, order_access, ranked, texts_with,
-    usage, words_index,
+    Access, Need, OrderAccess, Ranked, access, explain, group_from_index, order_access, ranked,
+    texts_with, usage, words_index,
 };
 pub use document::query_plan;
 pub use features::Features;

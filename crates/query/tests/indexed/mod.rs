@@ -21,6 +21,8 @@ pub struct IndexedSource {
     pub is_exact: bool,
     /// Whether the index can name the items without a path.
     pub finds_undefined: bool,
+    /// From which item on nothing can be read.
+    breaks_at: Option<u64>,
 }
 
 impl IndexedSource {
@@ -32,15 +34,21 @@ impl IndexedSource {
             vectors: BTreeMap::new(),
             is_exact: true,
             finds_undefined: true,
+            breaks_at: None,
         };
         for item in items {
-            source.put(item.clone());
+            source.add(item.clone());
         }
         source
     }
 
     pub fn put(&mut self, item: SourceItem) {
         self.remove(item.number);
+        self.add(item);
+    }
+
+    /// Adds an item with a number of its own.
+    fn add(&mut self, item: SourceItem) {
         let (number, text) = (item.number, item.to_value().unwrap().to_text());
         each_term(&text, &self.policy, |path, term| {
             let entries = self.paths.entry(path.to_string()).or_default();
@@ -52,6 +60,10 @@ impl IndexedSource {
         })
         .unwrap();
         self.items.insert(number, item);
+    }
+
+    pub fn break_at(&mut self, number: u64) {
+        self.breaks_at = Some(number);
     }
 
     pub fn remove(&mut self, number: u64) {
@@ -71,6 +83,10 @@ impl ItemSource for IndexedSource {
 
     fn index(&self) -> Option<&dyn ItemIndex> {
         (!self.policy.is_none()).then_some(self)
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        Some(self)
     }
 }
 
@@ -112,6 +128,10 @@ impl ItemIndex for IndexedSource {
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>, Error> {
+        if self.breaks_at.is_some_and(|from| number >= from) {
+            let message = "the disk is gone".to_owned();
+            return Err(Error::Source { status: model::Status::UNAVAILABLE, message });
+        }
         Ok(self.items.get(&number).cloned())
     }
 

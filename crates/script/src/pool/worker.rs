@@ -1,10 +1,9 @@
-//! What one script thread keeps between runs: engines made ahead of time, each for one run.
+//! What one script thread keeps between runs: engines made ahead of time.
 //!
-//! Making an engine takes ten times as long as compiling a small script. A thread with nothing else to do therefore
-//! makes a blank one for whatever script comes next, and a script that runs again and again gets one that can be
-//! made fresh instead of made anew.
+//! Making an engine takes ten times as long as compiling a small script. A thread therefore keeps one that serves all
+//! scripts which may share, and with nothing else to do it makes a blank one for a script that may not.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use model::Env;
@@ -12,37 +11,40 @@ use model::Env;
 use crate::error::{Error, Failed};
 use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Script};
-use crate::limits::{Limits, READY_MAX};
+use crate::limits::{Limits, TRAITS_MAX};
 use crate::run;
-use crate::sandbox::{Entry, Sandbox, may_share};
+use crate::sandbox::{Entry, Sandbox, Traits};
 use crate::udf;
 
 #[derive(Debug)]
 pub(crate) struct Worker {
     env: Env,
     limits: Limits,
-    /// Compiled and as good as never run, the latest script last.
-    ready: VecDeque<Sandbox>,
-    /// For any script that the prelude it starts with serves.
+    /// As good as never run, for whatever may share.
+    shared: Option<Sandbox>,
+    /// For one run of any script that the prelude it starts with serves.
     blank: Option<(Entry, Sandbox)>,
-    last: Option<Script>,
-    /// Whether it ran twice in a row: then to lock an engine for it pays.
+    /// By version of a script.
+    traits: HashMap<Arc<str>, Traits>,
+    last: Option<Last>,
+    /// What ran last; to be made fresh or taken apart when its answer is on the way.
+    spent: Option<Sandbox>,
+}
+
+/// What ran last on this thread.
+#[derive(Debug)]
+struct Last {
+    script: Script,
+    traits: Traits,
+    /// Whether it ran twice in a row.
     is_repeated: bool,
-    /// What ran last, and whether it ended well; to be made fresh or taken apart when its answer is on the way.
-    spent: Option<(Sandbox, bool)>,
+    ended_well: bool,
 }
 
 impl Worker {
     pub(super) fn new(env: Env, limits: Limits) -> Worker {
-        Worker {
-            env,
-            limits,
-            ready: VecDeque::new(),
-            blank: None,
-            last: None,
-            is_repeated: false,
-            spent: None,
-        }
+        let traits = HashMap::new();
+        Worker { env, limits, shared: None, blank: None, traits, last: None, spent: None }
     }
 
     pub(crate) fn invoke(
@@ -51,35 +53,57 @@ impl Worker {
         host: SharedHost,
     ) -> Result<Answer, Failed> {
         let script = &invocation.script;
-        self.is_repeated = self.last.as_ref().is_some_and(|last| last.version == script.version);
-        let sandbox = match self.take(&script.version) {
-            Some(sandbox) => sandbox,
-            None => self.fresh(script).map_err(|error| Error::Engine(error.to_string()))?,
-        };
-        self.last = Some(script.clone());
+        let traits = self.traits_of(script);
+        let sandbox = self.engine(traits).map_err(|error| Error::Engine(error.to_string()))?;
         // A run without functions has nothing to put at hand.
         let _leave = (!invocation.functions.is_empty()).then(|| {
             let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
             udf::offer(&self.env, &self.limits, Arc::clone(&invocation.functions), stop_by)
         });
-        let ended = run::run(&sandbox, invocation, host, &self.limits);
-        self.spent = Some((sandbox, ended.is_ok()));
+        let ended = run::run(&sandbox, traits, invocation, host, &self.limits);
+        let is_repeated =
+            self.last.as_ref().is_some_and(|last| last.script.version == script.version);
+        let script = script.clone();
+        self.last = Some(Last { script, traits, is_repeated, ended_well: ended.is_ok() });
+        self.spent = Some(sandbox);
         ended
+    }
+
+    fn traits_of(&mut self, script: &Script) -> Traits {
+        if let Some(traits) = self.traits.get(&script.version) {
+            return *traits;
+        }
+        if self.traits.len() >= TRAITS_MAX {
+            self.traits.clear();
+        }
+        let traits = Traits::of(&script.body);
+        self.traits.insert(Arc::clone(&script.version), traits);
+        traits
+    }
+
+    fn engine(&mut self, traits: Traits) -> rquickjs::Result<Sandbox> {
+        if traits.may_share {
+            if let Some(sandbox) = self.shared.take() {
+                return Ok(sandbox);
+            }
+            // One that is shared takes longer to make, and is lost with a run that fails.
+            if self.last.as_ref().is_some_and(|last| last.ended_well) {
+                return Sandbox::shared(&self.env, &self.limits);
+            }
+        }
+        match self.blank.take_if(|(of, _)| of.serves(traits.entry)) {
+            Some((_, sandbox)) => Ok(sandbox),
+            None => Sandbox::blank(traits.entry, &self.env, &self.limits),
+        }
     }
 
     /// Makes what the last run used fresh again, or takes it apart, which takes a fifth of the time of a run.
     pub(super) fn tidy(&mut self) {
-        let Some((mut sandbox, ended_well)) = self.spent.take() else { return };
+        let Some(mut sandbox) = self.spent.take() else { return };
+        let ended_well = self.last.as_ref().is_some_and(|last| last.ended_well);
         if ended_well && sandbox.renew() {
-            self.keep(sandbox);
+            self.shared = Some(sandbox);
         }
-    }
-
-    fn keep(&mut self, sandbox: Sandbox) {
-        if self.ready.len() >= READY_MAX {
-            self.ready.pop_front();
-        }
-        self.ready.push_back(sandbox);
     }
 
     pub(crate) fn with_udfs<T>(
@@ -90,42 +114,38 @@ impl Worker {
         udf::run_with(&self.env, &self.limits, scripts.into(), work)
     }
 
-    fn take(&mut self, version: &str) -> Option<Sandbox> {
-        let at = self.ready.iter().position(|sandbox| sandbox.is_ready_for(version))?;
-        self.ready.remove(at)
+    /// Says whether the next run will find what it probably needs.
+    pub(super) fn is_prepared(&self) -> bool {
+        self.last.as_ref().is_none_or(|last| self.has_shared(last) && self.has_blank(last))
     }
 
-    fn fresh(&mut self, script: &Script) -> rquickjs::Result<Sandbox> {
-        if self.is_repeated && may_share(&script.body) {
-            return Sandbox::shared(script, &self.env, &self.limits);
-        }
-        let entry = Entry::of(&script.body);
-        match self.blank.take_if(|(of, _)| of.serves(entry)) {
-            Some((_, sandbox)) => Ok(sandbox),
-            None => Sandbox::blank(entry, &self.env, &self.limits),
-        }
+    fn has_shared(&self, last: &Last) -> bool {
+        self.shared.is_some() || !last.traits.may_share || !last.ended_well
+    }
+
+    fn has_blank(&self, last: &Last) -> bool {
+        self.blank.as_ref().is_some_and(|(of, _)| of.serves(last.traits.entry))
     }
 
     /// Makes what the next run will probably need. A failure shows again when a run needs the engine.
     pub(super) fn prepare(&mut self) {
-        let Some(script) = self.last.clone() else { return };
-        let is_ready = self.ready.iter().any(|sandbox| sandbox.is_ready_for(&script.version));
-        if self.is_repeated && !is_ready {
-            let Ok(mut sandbox) = self.fresh(&script) else { return };
-            if !sandbox.is_ready_for(&script.version) {
-                sandbox.prepare(&script);
-            }
-            self.keep(sandbox);
+        let Some(last) = &self.last else { return };
+        if !self.has_shared(last) {
+            self.shared = Sandbox::shared(&self.env, &self.limits).ok();
         }
-        let entry = Entry::of(&script.body);
-        if !self.blank.as_ref().is_some_and(|(of, _)| of.serves(entry)) {
-            let sandbox = Sandbox::blank(entry, &self.env, &self.limits);
-            self.blank = sandbox.ok().map(|sandbox| (entry, sandbox));
+        if self.has_blank(last) {
+            return;
         }
+        let entry = last.traits.entry;
+        let Ok(sandbox) = Sandbox::blank(entry, &self.env, &self.limits) else { return };
+        if last.is_repeated && !last.traits.may_share {
+            sandbox.prepare(&last.script);
+        }
+        self.blank = Some((entry, sandbox));
     }
 
     pub(super) fn forget(&mut self) {
-        self.ready.clear();
+        self.shared = None;
         self.blank = None;
         self.spent = None;
         self.last = None;

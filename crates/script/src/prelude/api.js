@@ -6,6 +6,11 @@
 import { apply, fixed, install as installGlobals, own, parse, refusal, stringify } from 'globals';
 
 const { assign, create, defineProperty, freeze } = Object;
+const noOptions = freeze({ __proto__: null });
+
+// The roles of scripts, as `run.rs` numbers them.
+const PROCEDURE = 0;
+const PRE = 1;
 const isSafeInteger = Number.isSafeInteger;
 
 const PAGE_SIZE = 100;
@@ -15,8 +20,6 @@ export function install(native, installQuery) {
   const globals = installGlobals(native);
   let head;
   let tail;
-  let context;
-  let alias;
 
   function enqueue(callback, err, value, info) {
     const entry = { __proto__: null, callback, err, value, info, next: undefined };
@@ -25,7 +28,7 @@ export function install(native, installQuery) {
     tail = entry;
   }
 
-  // Runs the oldest callback; says whether there was one.
+  // Runs the oldest callback, if there is one; says whether there is another.
   function step() {
     const entry = head;
     if (entry === undefined) return false;
@@ -33,7 +36,7 @@ export function install(native, installQuery) {
     if (head === undefined) tail = undefined;
     const { callback, err, value, info } = entry;
     callback(err, value, info);
-    return true;
+    return head !== undefined;
   }
 
   const sizes = freeze({
@@ -41,51 +44,49 @@ export function install(native, installQuery) {
     get maxCollectionSizeInMB() { return native.usage()[1]; },
   });
 
-  function newInfo(facts) {
+  // What a callback gets to know beside the answer; a fact that is undefined is left out.
+  function newInfo(name, fact) {
     const info = create(sizes);
-    for (const name in facts) if (facts[name] !== undefined) own(info, name, facts[name], true);
+    if (fact !== undefined) own(info, name, fact, true);
     return info;
   }
 
-  // Passes an outcome on: `false` was not accepted, [0, value, extra] succeeded, [number, text] failed.
-  function settle(outcome, callback, show) {
-    if (outcome === false) return false;
-    if (outcome[0] !== 0) {
-      const error = refusal(outcome[0], outcome[1]);
-      if (callback === undefined) throw error;
-      enqueue(callback, error, undefined, newInfo({ statusCode: outcome[0] }));
-      return true;
-    }
-    if (callback !== undefined) show(callback, outcome);
+  // Passes a refusal on: to the callback, or as an exception.
+  function refuse(number, body, callback) {
+    const error = refusal(number, body);
+    if (callback === undefined) throw error;
+    enqueue(callback, error, undefined, newInfo('statusCode', number));
     return true;
   }
 
-  function settleItem(outcome, callback) {
-    return settle(outcome, callback, (then, [, item]) => enqueue(then, undefined, item, newInfo({})));
+  // Passes an outcome on: `false` was not accepted, [0, value, extra] succeeded, [number, text] failed.
+  function settle(outcome, callback, name) {
+    if (outcome === false) return false;
+    if (outcome[0] !== 0) return refuse(outcome[0], outcome[1], callback);
+    if (callback !== undefined) enqueue(callback, undefined, outcome[1], newInfo(name, outcome[2]));
+    return true;
   }
 
-  function settleFeed(outcome, callback) {
-    return settle(outcome, callback, (then, [, items, continuation]) =>
-      enqueue(then, undefined, items, newInfo({ continuation })));
+  // Says whether a callback can look at its second argument; if not, no item is made for it. A function of the
+  // script has a prototype; others (arrows, bound ones, those of the language) are not asked what they take.
+  function sees(callback) {
+    if (callback === undefined) return false;
+    return !takesWhatItNames || callback.length > 1 || !('prototype' in callback);
   }
 
   // Options may be left out; the callback then stands in their place.
-  function trailing(name, args, at) {
-    let options = args[at];
-    let callback = args[at + 1];
-    if (typeof options === 'function') {
-      callback = options;
-      options = undefined;
-    }
-    if (options === undefined || options === null) options = {};
-    if (typeof options !== 'object') {
-      throw refusal(400, `The options of the function "${name}" must be an object.`);
-    }
-    if (callback === undefined || callback === null) callback = undefined;
-    else if (typeof callback !== 'function') {
-      throw refusal(400, `The callback of the function "${name}" must be a function.`);
-    }
-    return [options, callback];
+  function optionsOf(name, args, at) {
+    const options = args[at];
+    if (options === undefined || options === null || typeof options === 'function') return noOptions;
+    if (typeof options === 'object') return options;
+    throw refusal(400, `The options of the function "${name}" must be an object.`);
+  }
+
+  function callbackOf(name, args, at) {
+    const callback = typeof args[at] === 'function' ? args[at] : args[at + 1];
+    if (callback === undefined || callback === null) return undefined;
+    if (typeof callback === 'function') return callback;
+    throw refusal(400, `The callback of the function "${name}" must be a function.`);
   }
 
   function checkArity(name, args, least) {
@@ -146,42 +147,43 @@ export function install(native, installQuery) {
   function operation(name, least, run) {
     collection[name] = (...args) => {
       checkArity(name, args, least);
-      const [options, callback] = trailing(name, args, least);
-      return run(args, options, callback);
+      const options = optionsOf(name, args, least);
+      return run(options, callbackOf(name, args, least), args[0], args[1]);
     };
   }
 
   collection.getSelfLink = () => native.selfLink();
   collection.getAltLink = () => native.altLink();
 
-  operation('readDocument', 1, ([link], options, callback) =>
-    settle(native.read(`${link}`, text(options.ifNoneMatch, 'ifNoneMatch')), callback,
-      (then, [, item, notModified]) => enqueue(then, undefined, item, newInfo({ notModified }))));
-  operation('readDocuments', 1, ([link], options, callback) =>
-    settleFeed(native.feed(`${link}`, pageSize(options),
-      text(options.continuation, 'continuation')), callback));
-  operation('queryDocuments', 2, ([link, query], options, callback) => {
+  operation('readDocument', 1, (options, callback, link) =>
+    settle(native.read(`${link}`, sees(callback), text(options.ifNoneMatch, 'ifNoneMatch')), callback,
+      'notModified'));
+  operation('readDocuments', 1, (options, callback, link) =>
+    settle(native.feed(`${link}`, pageSize(options),
+      text(options.continuation, 'continuation')), callback, 'continuation'));
+  operation('queryDocuments', 2, (options, callback, link, query) => {
     if (typeof query === 'function') return queries().filter(query, options, callback).isAccepted;
     const [sql, parameters] = newQuery(query);
-    return settleFeed(native.query(`${link}`, sql, parameters, pageSize(options),
-      text(options.continuation, 'continuation')), callback);
+    return settle(native.query(`${link}`, sql, parameters, pageSize(options),
+      text(options.continuation, 'continuation')), callback, 'continuation');
   });
-  operation('createDocument', 2, ([link, item], options, callback) =>
-    settleItem(native.create(`${link}`, encoded(item, options, true)), callback));
-  operation('upsertDocument', 2, ([link, item], options, callback) =>
-    settleItem(native.upsert(`${link}`, encoded(item, options, true), text(options.etag, 'etag')),
-      callback));
-  operation('replaceDocument', 2, ([link, item], options, callback) =>
-    settleItem(native.replace(`${link}`, encoded(item, options, false), text(options.etag, 'etag')),
-      callback));
-  operation('deleteDocument', 1, ([link], options, callback) =>
-    settle(native.remove(`${link}`, text(options.etag, 'etag')), callback,
-      (then) => enqueue(then, undefined, {}, newInfo({}))));
+  operation('createDocument', 2, (options, callback, link, item) =>
+    settle(native.create(`${link}`, encoded(item, options, true), sees(callback)), callback));
+  operation('upsertDocument', 2, (options, callback, link, item) =>
+    settle(native.upsert(`${link}`, encoded(item, options, true), sees(callback),
+      text(options.etag, 'etag')), callback));
+  operation('replaceDocument', 2, (options, callback, link, item) =>
+    settle(native.replace(`${link}`, encoded(item, options, false), sees(callback),
+      text(options.etag, 'etag')), callback));
+  operation('deleteDocument', 1, (options, callback, link) => {
+    const outcome = native.remove(`${link}`, text(options.etag, 'etag'));
+    return settle(outcome !== false && outcome[0] === 0 ? [0, {}] : outcome, callback);
+  });
 
   // Wire: attachments are gone from the service; the calls remain and fail.
   function attachment(name, least) {
-    operation(name, least, (args, options, callback) =>
-      settle([400, `The function "${name}" is not supported: attachments have been retired.`], callback));
+    operation(name, least, (options, callback) =>
+      refuse(400, `The function "${name}" is not supported: attachments have been retired.`, callback));
   }
   attachment('readAttachment', 1);
   attachment('readAttachments', 1);
@@ -196,8 +198,8 @@ export function install(native, installQuery) {
   function queries() {
     if (installQuery === undefined) throw refusal(400, 'The query API must be called by its plain names.');
     return built ??= installQuery({
-      native, collection, enqueue, newInfo, checkArity, trailing, pageSize, text,
-      append: (feed) => appendFeed(feed),
+      native, collection, enqueue, newInfo, checkArity, optionsOf, callbackOf, pageSize, text,
+      append: (feed) => part.append(feed),
     });
   }
   for (const name of ['filter', 'map', 'pluck', 'flatten', 'sortBy', 'sortByDescending', 'unwind',
@@ -212,20 +214,14 @@ export function install(native, installQuery) {
   freeze(collection);
 
   // A request or response: named values, each readable, writable or neither.
-  function newMessage(values, headers) {
+  function newMessage(values) {
     const message = {};
-    const find = (name) => {
-      const value = values[name];
-      if (value !== undefined) return value;
-      if (headers[name] !== undefined) return { json: stringify(headers[name]), isWritable: false };
-      return undefined;
-    };
     const get = (name) => {
-      const json = find(name)?.json;
+      const json = values[name]?.json;
       return json === undefined ? undefined : parse(json);
     };
     const set = (name, value) => {
-      const slot = find(name);
+      const slot = values[name];
       if (slot === undefined) throw refusal(400, `Cannot set new values: ${name}`);
       if (!slot.isWritable) throw refusal(403, `Not a writable property: ${name}`);
       const most = native.bodyMax();
@@ -251,7 +247,7 @@ export function install(native, installQuery) {
   }
 
   function newResponse(values) {
-    const message = newMessage(values, {});
+    const message = newMessage(values);
     message.getResourceQuotaCurrentUsage = () => native.usage()[2];
     message.getMaxResourceQuota = () => native.usage()[3];
     return message;
@@ -267,63 +263,88 @@ export function install(native, installQuery) {
     defineProperty(target, name, { __proto__: null, get, enumerable: true, configurable: false });
   }
 
-  let request;
-  let response;
   const appendNowhere = () => {
     throw refusal(400, 'A query without a callback needs a response, and there is none here.');
   };
-  let appendFeed;
 
-  fixed(globalThis, 'getContext', () => context);
-  defineProperty(globalThis, '__', {
-    __proto__: null, get: () => alias, enumerable: true, configurable: false,
-  });
-
-  // Gives the run its request and response, and calls the script.
-  function start(main, role, { operation: name, requestJson, responseJson, argumentsJson, headers }) {
-    head = tail = response = undefined;
-    appendFeed = appendNowhere;
-    request = { __proto__: null };
-    request.Body = { json: requestJson, isWritable: role === 'pre' };
-    if (name !== undefined) request.OperationType = { json: stringify(name), isWritable: false };
-    context = {};
-    alias = create(collection);
-    const shown = alias;
-    context.getCollection = () => shown;
-    context.getRequest = lazily(() => newMessage(request, headers ?? {}));
+  // What scripts of one role see: made by the first run, and given its values by every run.
+  function newPart(role) {
+    const request = { __proto__: null, Body: { json: undefined, isWritable: role === PRE } };
+    if (role !== PROCEDURE) request.OperationType = { json: undefined, isWritable: false };
+    const context = {};
+    const alias = create(collection);
+    const made = { __proto__: null, context, alias, request, response: undefined, append: appendNowhere };
+    context.getCollection = () => alias;
+    context.getRequest = lazily(() => newMessage(request));
     context.abort = (error) => { native.abort(globals.describe(error)); throw error; };
     reading(alias, 'request', context.getRequest);
-    if (role !== 'pre') {
-      response = { __proto__: null, Body: { json: responseJson, isWritable: true } };
+    if (role !== PRE) {
+      const response = { __proto__: null, Body: { json: undefined, isWritable: true } };
       const getResponse = lazily(() => newResponse(response));
+      made.response = response;
+      made.append = (feed) => getResponse().appendBody(stringify(feed));
       context.getResponse = getResponse;
       reading(alias, 'response', getResponse);
-      appendFeed = (feed) => getResponse().appendBody(stringify(feed));
     }
     freeze(context);
     freeze(alias);
-    const args = argumentsJson === undefined ? [] : parse(argumentsJson);
-    apply(main, undefined, args);
+    return made;
+  }
+
+  const parts = [undefined, undefined, undefined];
+  let part;
+  let takesWhatItNames = false;
+
+  fixed(globalThis, 'getContext', () => part?.context);
+  defineProperty(globalThis, '__', {
+    __proto__: null, get: () => part?.alias, enumerable: true, configurable: false,
+  });
+
+  // Gives the run its request and response, and calls the script. `isPlain` says that no function of the script
+  // sees more arguments than it names.
+  function start(main, role, isPlain, requestJson, operationName, responseJson) {
+    head = tail = undefined;
+    takesWhatItNames = isPlain;
+    part = parts[role] ??= newPart(role);
+    part.request.Body.json = requestJson;
+    if (role !== PROCEDURE) part.request.OperationType.json = stringify(operationName);
+    if (role !== PRE) part.response.Body.json = responseJson;
+    if (role !== PROCEDURE || requestJson === undefined) main();
+    else apply(main, undefined, parse(requestJson));
+    return head !== undefined;
   }
 
   // The JSON text of what the run leaves behind: the item to write, or the answer.
   function finish(role) {
-    const json = role === 'pre' ? request.Body.json : response.Body.json;
-    if (role !== 'pre' || json === undefined) return json;
+    if (role !== PRE) return part.response.Body.json;
+    const json = part.request.Body.json;
+    if (json === undefined) return json;
     const item = parse(json);
     return typeof item === 'string' ? item : json;
   }
 
   // Makes the engine fit for several runs; `reset` ends each of them.
-  let takeAway;
+  let isAsItWas;
   function lock(lockLanguage) {
-    takeAway = lockLanguage([collection, sizes]);
+    const exposed = [collection, sizes];
+    for (let role = 0; role < parts.length; role++) {
+      const { context, alias } = parts[role] ??= newPart(role);
+      exposed.push(context, alias, context.getRequest());
+      if (role !== PRE) exposed.push(context.getResponse());
+    }
+    const locked = lockLanguage(exposed);
+    isAsItWas = locked.isAsItWas;
+    return locked.sweep;
   }
 
-  // Forgets the run. False if the engine is not as it was before.
+  // Forgets the run. False if the engine is not as it was before; what was added to the global is not looked at.
   function reset() {
-    head = tail = request = response = context = alias = undefined;
-    return takeAway();
+    if (part !== undefined) {
+      part.request.Body.json = undefined;
+      if (part.response !== undefined) part.response.Body.json = undefined;
+    }
+    head = tail = part = undefined;
+    return isAsItWas();
   }
 
   const { compile, describe } = globals;

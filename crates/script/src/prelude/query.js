@@ -141,7 +141,7 @@ function parsePlace(token) {
 }
 
 export function install(kit) {
-  const { native, collection, enqueue, newInfo, checkArity, trailing, pageSize, text, append } = kit;
+  const { native, collection, enqueue, newInfo, checkArity, optionsOf, callbackOf, pageSize, text, append } = kit;
 
   function isCollection(value) {
     if (value === null || typeof value !== 'object') return false;
@@ -213,13 +213,13 @@ export function install(kit) {
       // Errors of the collection go to the callback; those of the script's own functions do not.
       if (callback === undefined || error === null || typeof error !== 'object' ||
           error.body === undefined) throw error;
-      enqueue(callback, error, undefined, newInfo({}));
+      enqueue(callback, error, undefined, newInfo());
       return freeze({ isAccepted: true });
     }
     if (result === undefined) return freeze({ isAccepted: false });
     const [feed, continuation] = result;
     if (callback === undefined) append(feed);
-    else enqueue(callback, undefined, feed, newInfo({ continuation }));
+    else enqueue(callback, undefined, feed, newInfo('continuation', continuation));
     return freeze({ isAccepted: true });
   }
 
@@ -236,8 +236,7 @@ export function install(kit) {
       }, true);
     }
     own(chain, 'value', (...args) => {
-      const [options, callback] = trailing('value', args, 0);
-      return execute(stages, options, callback);
+      return execute(stages, optionsOf('value', args, 0), callbackOf('value', args, 0));
     }, true);
     return freeze(chain);
   }
@@ -252,7 +251,8 @@ export function install(kit) {
       }
       checkArity(name, args, STAGES[name][1]);
       const count = ownArguments(name, args);
-      const [options, callback] = trailing(name, args, count);
+      const options = optionsOf(name, args, count);
+      const callback = callbackOf(name, args, count);
       const stageArgs = [];
       for (let i = 0; i < count; i++) own(stageArgs, i, args[i], true);
       return execute([STAGES[name][0](stageArgs)], options, callback);

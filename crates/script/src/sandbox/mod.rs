@@ -1,13 +1,14 @@
 //! One engine with one global: made for one run, or for the user-defined functions of one query.
 //!
 //! To make one takes longer than a small script runs. An engine whose language is locked (`prelude/lock.js`) can
-//! therefore serve several runs of the same script, each with a global as fresh as the first: see [`shared`].
+//! therefore serve many runs, each with a global as fresh as the first: see [`shared`].
 
+mod compiled;
 mod prelude;
 mod shared;
+mod traits;
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use model::Env;
 use rquickjs::context::intrinsic;
@@ -20,8 +21,11 @@ use crate::invocation::Script;
 use crate::limits::{Limits, MEMORY_RESERVE};
 use crate::native;
 
+use compiled::Compiled;
+use shared::Guard;
+
 pub(crate) use prelude::Entry;
-pub(crate) use shared::may_share;
+pub(crate) use traits::Traits;
 
 /// Bytes in use before the engine first looks for cycles. Its own choice is so small that making a sandbox already
 /// starts it, and most runs end with much less.
@@ -40,21 +44,36 @@ type Intrinsics = (
     intrinsic::Promise,
 );
 
+type Kept<T> = Persistent<T>;
+
 /// Invariant: the fields drop in this order: values of the engine, its context, the engine.
 pub(crate) struct Sandbox {
-    api: Persistent<Object<'static>>,
-    compiled: Option<Compiled>,
+    api: Kept<Object<'static>>,
+    steps: Option<Steps>,
+    compiled: Compiled,
+    /// Present in an engine that serves several runs.
+    guard: Option<Guard>,
     context: Context,
     runtime: Runtime,
     bridge: Rc<Bridge>,
     memory_bytes_max: usize,
-    /// Runs that it may still serve after this one; none when it is not locked.
-    runs_left: u32,
 }
 
-struct Compiled {
-    version: Arc<str>,
-    factory: Persistent<Function<'static>>,
+/// The functions of the prelude that every run of a procedure or trigger calls.
+pub(crate) struct Steps {
+    pub(crate) start: Kept<Function<'static>>,
+    pub(crate) step: Kept<Function<'static>>,
+    pub(crate) finish: Kept<Function<'static>>,
+}
+
+impl Steps {
+    fn of(api: &Object<'_>) -> rquickjs::Result<Steps> {
+        let get = |name: &str| {
+            let function: Function<'_> = api.get(name)?;
+            Ok::<_, rquickjs::Error>(Persistent::save(api.ctx(), function))
+        };
+        Ok(Steps { start: get("start")?, step: get("step")?, finish: get("finish")? })
+    }
 }
 
 impl Sandbox {
@@ -69,11 +88,15 @@ impl Sandbox {
         let modules = prelude::modules()?;
         runtime.set_loader(modules, modules);
         let context = Context::custom::<Intrinsics>(&runtime)?;
-        let api = context.with(|ctx| {
+        let (api, steps) = context.with(|ctx| {
             let module: Object<'_> = Module::import(&ctx, entry.name())?.finish()?;
             let install: Function<'_> = module.get("install")?;
             let api: Object<'_> = install.call((native::install(&ctx, &bridge)?,))?;
-            Ok::<_, rquickjs::Error>(Persistent::save(&ctx, api))
+            let steps = match entry {
+                Entry::Api | Entry::Full => Some(Steps::of(&api)?),
+                Entry::Globals => None,
+            };
+            Ok::<_, rquickjs::Error>((Persistent::save(&ctx, api), steps))
         })?;
         let it = Rc::clone(&bridge);
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
@@ -82,12 +105,13 @@ impl Sandbox {
         let memory_bytes_max = limits.memory_bytes_max;
         let sandbox = Sandbox {
             api,
-            compiled: None,
+            steps,
+            compiled: Compiled::default(),
+            guard: None,
             context,
             runtime,
             bridge,
             memory_bytes_max,
-            runs_left: 0,
         };
         Ok(sandbox)
     }
@@ -104,11 +128,10 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// An engine for several runs of one procedure or trigger.
-    pub(crate) fn shared(script: &Script, env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
-        let mut sandbox = Sandbox::open(Entry::of(&script.body), env, limits)?;
+    /// An engine for many runs of procedures and triggers that may share one.
+    pub(crate) fn shared(env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
+        let mut sandbox = Sandbox::open(Entry::Full, env, limits)?;
         sandbox.lock()?;
-        sandbox.prepare(script);
         sandbox.close();
         Ok(sandbox)
     }
@@ -133,21 +156,18 @@ impl Sandbox {
         self.api.clone().restore(ctx)?.get(name)
     }
 
-    pub(crate) fn is_ready_for(&self, version: &str) -> bool {
-        self.compiled.as_ref().is_some_and(|compiled| *compiled.version == *version)
+    /// What runs call; none in an engine for functions.
+    pub(crate) fn steps(&self) -> rquickjs::Result<&Steps> {
+        self.steps.as_ref().ok_or(rquickjs::Error::Unknown)
     }
 
     /// Compiles the script ahead of its run. A mistake in it is left for the run to find.
-    pub(crate) fn prepare(&mut self, script: &Script) {
-        let compiled = self.context.with(|ctx| {
-            let factory = self.compile(&ctx, script);
-            if factory.is_err() {
+    pub(crate) fn prepare(&self, script: &Script) {
+        self.context.with(|ctx| {
+            if self.compile(&ctx, script).is_err() {
                 ctx.catch();
             }
-            Some(Persistent::save(&ctx, factory.ok()?))
         });
-        self.compiled =
-            compiled.map(|factory| Compiled { version: Arc::clone(&script.version), factory });
     }
 
     /// The function that gives the script's own function. Nothing of the script has run when this returns.
@@ -156,12 +176,12 @@ impl Sandbox {
         ctx: &Ctx<'js>,
         script: &Script,
     ) -> rquickjs::Result<Function<'js>> {
-        match &self.compiled {
-            Some(compiled) if compiled.version == script.version => {
-                compiled.factory.clone().restore(ctx)
-            }
-            _ => self.api(ctx, "compile")?.call((&*script.body,)),
+        if let Some(factory) = self.compiled.get(&script.version) {
+            return factory.restore(ctx);
         }
+        let factory: Function<'_> = self.api(ctx, "compile")?.call((&*script.body,))?;
+        self.compiled.keep(script, Persistent::save(ctx, factory.clone()));
+        Ok(factory)
     }
 
     /// Gives the engine a little room when a script has used it all, so that its end can be told.

@@ -21,7 +21,7 @@ use workload::{ALL, Workload};
 const SMALL: u64 = 10_000;
 const RANGES: [&str; 2] = ["1", "8"];
 // Limit: calls of one measurement, however short they are.
-const CALLS_MAX: u64 = 400;
+const CALLS_MAX: u64 = 10_000;
 const CALLS_MIN: u64 = 3;
 
 pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
@@ -37,6 +37,7 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
     for n_ranges in RANGES {
         let subject = filled(bench, n_items, n_ranges).await?;
         let mut orrery = Orrery::connect(&subject).await?;
+        warm(n_items, &mut orrery).await?;
         for workload in ALL {
             let mut theirs = None;
             if let Some(postgres) = &postgres {
@@ -105,6 +106,7 @@ async fn flatness(
 ) -> Result<()> {
     let subject = filled(bench, SMALL, "1").await?;
     let mut small = Orrery::connect(&subject).await?;
+    warm(SMALL, &mut small).await?;
     for workload in ALL.iter().filter(|workload| workload.is_flat) {
         let mut ask = async |call| small.ask(workload, workload.value(call, SMALL)).await.map(drop);
         let of_small = median(bench, &mut ask).await?;
@@ -122,9 +124,18 @@ async fn flatness(
     subject.server.stop(&bench.env)
 }
 
+/// Reads everything once: PostgreSQL has all in memory since it was loaded.
+async fn warm(n_items: u64, orrery: &mut Orrery) -> Result<()> {
+    for workload in ALL {
+        orrery.ask(workload, workload.value(1, n_items)).await?;
+    }
+    Ok(())
+}
+
 /// A server with this many items, restarted after loading: what was just written must not be the reason for the speed.
 async fn filled(bench: &Bench, n_items: u64, n_ranges: &str) -> Result<Subject> {
-    let options = ["--durability", "relaxed", "--min-partitions", n_ranges];
+    let cache = postgres::cache_mb().to_string();
+    let options = ["--durability", "relaxed", "--min-partitions", n_ranges, "--cache", &cache];
     let subject = Subject::start(&bench.binary, &options, &bench.env).await?;
     let begin = bench.env.monotonic();
     subject.fill_with(0, n_items, &|n| workload::item(n, n_items)).await?;

@@ -71,10 +71,10 @@ impl Postgres {
     pub(super) fn stop(self) -> Result<()> {
         drop(self.client);
         let mut server = self.server;
-        // SIGTERM: the standard library can only kill.
+        // SIGINT: it does not wait for the client to leave, whose task cannot run while this thread waits.
         let id = server.child.id().to_string();
         ensure!(
-            Command::new("kill").args(["-TERM", &id]).status()?.success(),
+            Command::new("kill").args(["-INT", &id]).status()?.success(),
             "cannot stop PostgreSQL"
         );
         server.child.wait().context("cannot wait for PostgreSQL")?;
@@ -108,7 +108,7 @@ impl Found {
             .arg(&data)
             .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-k", ""])
             // As its documentation suggests for a server of its own; loading need not be safe.
-            .args(["-c", &format!("shared_buffers={}MB", memory_mb() / 4)])
+            .args(["-c", &format!("shared_buffers={}MB", cache_mb())])
             .args(["-c", "synchronous_commit=off", "-c", "max_wal_size=8GB"])
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -172,6 +172,11 @@ async fn load(client: &Client, n_items: u64, env: &Env) -> Result<()> {
 
 fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Memory for data that was read: a quarter of the machine's, which PostgreSQL's documentation suggests. Both sides have it.
+pub(super) fn cache_mb() -> u64 {
+    memory_mb() / 4
 }
 
 fn memory_mb() -> u64 {

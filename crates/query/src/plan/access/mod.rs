@@ -13,7 +13,7 @@ mod ranked;
 mod usage;
 
 pub(crate) use aggregate::group_from_index;
-pub(crate) use choose::{Need, access};
+pub(crate) use choose::{Access, Need, access};
 pub(crate) use explain::explain;
 pub(crate) use order::{OrderAccess, order_access};
 pub(crate) use ranked::{Ranked, ranked, texts_with, words_index};

@@ -45,6 +45,8 @@ const TOP_RUNS_MAX: usize = 28;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 // Limit: a minute; a full memory table is written in about a second.
 const LOOKS_MAX: u32 = 12_000;
+// Limit: five seconds, so that a stop ends before impatient supervisors kill. What is not moved by then stays in the log.
+const SETTLING_LOOKS_MAX: u32 = 1_000;
 
 pub(crate) struct LsmEngine {
     // Dropped in this order: the directory stays locked until the engine is gone.
@@ -76,24 +78,37 @@ impl LsmEngine {
     /// Waits until the workers have caught up. An engine whose workers died says so when asked to
     /// persist, and never catches up.
     fn wait_while(&self, is_behind: impl Fn(&Keyspace) -> bool) -> Result<()> {
-        for _ in 0..LOOKS_MAX {
-            if !is_behind(&self.keyspace) {
-                return Ok(());
-            }
-            self.persist(PersistMode::Buffer)?;
-            thread::sleep(LOOK_AGAIN);
+        if self.has_caught_up(LOOKS_MAX, is_behind)? {
+            return Ok(());
         }
         Err(Error::Unavailable("the engine does not catch up with its writes".into()))
     }
 
+    /// Waits like [`LsmEngine::wait_while`] and tells whether the wait came to its end.
+    fn has_caught_up(&self, n_looks: u32, is_behind: impl Fn(&Keyspace) -> bool) -> Result<bool> {
+        for _ in 0..n_looks {
+            if !is_behind(&self.keyspace) {
+                return Ok(true);
+            }
+            self.persist(PersistMode::Buffer)?;
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(false)
+    }
+
     /// Moves what is in memory to tables.
     fn flush(&self) -> Result<()> {
-        self.keyspace
-            .rotate_memtable()
-            .map_err(|error| to_error("cannot move data out of the log", &error))?;
-        self.wait_while(|keyspace| {
-            keyspace.tree.sealed_memtable_count() > 0 || self.database.outstanding_flushes() > 0
-        })
+        self.rotate()?;
+        self.wait_while(|keyspace| self.is_flushing(keyspace))
+    }
+
+    fn rotate(&self) -> Result<()> {
+        let rotated = self.keyspace.rotate_memtable();
+        rotated.map(drop).map_err(|error| to_error("cannot move data out of the log", &error))
+    }
+
+    fn is_flushing(&self, keyspace: &Keyspace) -> bool {
+        keyspace.tree.sealed_memtable_count() > 0 || self.database.outstanding_flushes() > 0
     }
 
     fn check_settled(&self) -> Result<()> {
@@ -176,11 +191,13 @@ impl Engine for LsmEngine {
         self.is_settled.store(true, Ordering::SeqCst);
         // A load that is being added goes first.
         drop(self.writing.lock());
-        self.flush()?;
+        self.rotate()?;
+        let is_flushed =
+            self.has_caught_up(SETTLING_LOOKS_MAX, |keyspace| self.is_flushing(keyspace))?;
         self.persist(PersistMode::SyncAll)?;
         // Invariant: nothing is in memory, so all that the log holds is in synced tables, and the
         // log may go. The engine itself would keep up to 64 MB and read it all at the next start.
-        if self.keyspace.tree.active_memtable().size() == 0 {
+        if is_flushed && self.keyspace.tree.active_memtable().size() == 0 {
             log::empty_newest(&self.directory.engine_path())?;
         }
         Ok(())
@@ -242,7 +259,9 @@ fn open_database(
     directory: &Directory,
     cache_bytes: u64,
 ) -> Result<(Database, Keyspace), fjall::Error> {
-    let n_workers = thread::available_parallelism().map_or(2, usize::from).clamp(2, 4);
+    // The first worker does not compact. Asked to, it passes the request on, and as long as no other worker is free it gets
+    // it back and keeps a core busy with that: with two workers in all, for as long as any compaction takes.
+    let n_workers = thread::available_parallelism().map_or(2, usize::from).clamp(3, 4);
     let database = Database::builder(directory.engine_path())
         .cache_size(cache_bytes)
         .max_journaling_size(LOG_BYTES_MAX)

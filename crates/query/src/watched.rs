@@ -1,32 +1,47 @@
-//! A source with a stopwatch: how long a query looks into the index, and how long it loads items.
+//! A source that is watched: how long a query looks into the index and loads items, and how much it may ask for.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use model::Env;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::{Declared, IndexPath, TermSpan};
 use crate::source::{Direction, Entries, ItemIndex, ItemSource, Numbers, Parts, SourceItem};
 
-/// Times what a query asks of a source. Parts that are read side by side are not timed.
-pub struct TimedSource<'s> {
+/// Limit: what a query may ask for to be brief: about a millisecond of work.
+const BRIEF_UNITS: u32 = 4096;
+
+/// What an item costs, in entries of an index.
+const UNITS_PER_ITEM: u32 = 16;
+
+/// Watches what a query asks of a source. Parts that are read side by side are not watched.
+pub struct WatchedSource<'s> {
     source: &'s dyn ItemSource,
-    env: &'s Env,
+    clock: Option<&'s Env>,
     index: Cell<Duration>,
     load: Cell<Duration>,
+    /// What may still be asked for.
+    units: Option<Cell<u32>>,
 }
 
-impl std::fmt::Debug for TimedSource<'_> {
+impl std::fmt::Debug for WatchedSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "index {:?}, load {:?}", self.index.get(), self.load.get())
     }
 }
 
-impl<'s> TimedSource<'s> {
-    /// Starts at zero.
-    pub fn new(source: &'s dyn ItemSource, env: &'s Env) -> TimedSource<'s> {
-        TimedSource { source, env, index: Cell::default(), load: Cell::default() }
+impl<'s> WatchedSource<'s> {
+    /// Times what is asked for.
+    pub fn timed(source: &'s dyn ItemSource, env: &'s Env) -> WatchedSource<'s> {
+        let (index, load) = (Cell::default(), Cell::default());
+        WatchedSource { source, clock: Some(env), index, load, units: None }
+    }
+
+    /// Fails with [`Error::Timeout`] when more is asked for than a moment allows.
+    pub(crate) fn brief(source: &'s dyn ItemSource) -> WatchedSource<'s> {
+        let (index, load) = (Cell::default(), Cell::default());
+        WatchedSource { source, clock: None, index, load, units: Some(Cell::new(BRIEF_UNITS)) }
     }
 
     /// Returns how long the index was looked into.
@@ -44,25 +59,36 @@ impl<'s> TimedSource<'s> {
     }
 
     fn time<T>(&self, total: &Cell<Duration>, work: impl FnOnce() -> T) -> T {
-        let start = self.env.monotonic();
+        let Some(env) = self.clock else { return work() };
+        let start = env.monotonic();
         let done = work();
-        total.set(total.get() + self.env.monotonic().saturating_sub(start));
+        total.set(total.get() + env.monotonic().saturating_sub(start));
         done
     }
 
-    /// Times each step of an iterator.
+    fn spend(&self, n_units: u32) -> Result<()> {
+        let Some(units) = &self.units else { return Ok(()) };
+        units.set(units.get().checked_sub(n_units).ok_or(Error::Timeout)?);
+        Ok(())
+    }
+
+    /// Watches each step of an iterator.
     fn each<'t, T: 't>(
         &'t self,
         total: &'t Cell<Duration>,
-        mut list: Box<dyn Iterator<Item = T> + 't>,
-    ) -> Box<dyn Iterator<Item = T> + 't> {
-        Box::new(std::iter::from_fn(move || self.time(total, || list.next())))
+        n_units: u32,
+        mut list: Box<dyn Iterator<Item = Result<T>> + 't>,
+    ) -> Box<dyn Iterator<Item = Result<T>> + 't> {
+        Box::new(std::iter::from_fn(move || {
+            let next = self.time(total, || list.next())?;
+            Some(next.and_then(|next| self.spend(n_units).map(|()| next)))
+        }))
     }
 }
 
-impl ItemSource for TimedSource<'_> {
+impl ItemSource for WatchedSource<'_> {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem>> + '_> {
-        self.each(&self.load, self.source.scan(after))
+        self.each(&self.load, UNITS_PER_ITEM, self.source.scan(after))
     }
 
     fn index(&self) -> Option<&dyn ItemIndex> {
@@ -70,11 +96,12 @@ impl ItemSource for TimedSource<'_> {
     }
 
     fn parts(&self) -> Option<Parts<'_>> {
-        self.source.parts()
+        // What is over in a moment needs no other threads.
+        if self.units.is_some() { None } else { self.source.parts() }
     }
 }
 
-impl ItemIndex for TimedSource<'_> {
+impl ItemIndex for WatchedSource<'_> {
     fn covers(&self, path: &IndexPath) -> bool {
         self.inner().is_some_and(|index| index.covers(path))
     }
@@ -92,11 +119,12 @@ impl ItemIndex for TimedSource<'_> {
     ) -> Entries<'_> {
         let Some(index) = self.inner() else { return Box::new(std::iter::empty()) };
         let entries = self.time(&self.index, || index.seek_in(name, span, after, direction));
-        self.each(&self.index, entries)
+        self.each(&self.index, 1, entries)
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>> {
         let Some(index) = self.inner() else { return Ok(None) };
+        self.spend(UNITS_PER_ITEM)?;
         self.time(&self.load, || index.fetch(number))
     }
 
@@ -108,12 +136,19 @@ impl ItemIndex for TimedSource<'_> {
     ) -> Option<Numbers<'_>> {
         let index = self.inner()?;
         let numbers = self.time(&self.index, || index.without(path, after, direction))?;
-        Some(self.each(&self.index, numbers))
+        Some(self.each(&self.index, 1, numbers))
     }
 
     fn each_packed(&self, name: &str, visit: &mut dyn FnMut(u64, &[u8]) -> bool) -> Result<()> {
         let Some(index) = self.inner() else { return Ok(()) };
-        self.time(&self.index, || index.each_packed(name, visit))
+        let mut spent = Ok(());
+        self.time(&self.index, || {
+            index.each_packed(name, &mut |number, packed| {
+                spent = self.spend(UNITS_PER_ITEM);
+                spent.is_ok() && visit(number, packed)
+            })
+        })?;
+        spent
     }
 
     fn n_items(&self) -> Option<u64> {

@@ -1,0 +1,173 @@
+//! A future that is polled until it is settled.
+//!
+//! hyper hands the body of a request to its handler through a channel within one task, so every request with a body
+//! wakes the very task that is running. The runtime would put the task into its queue once more and wake another thread
+//! to look there, which costs more than many requests do. Here the task goes on by itself.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+// Limit: polls at once. What wakes itself more often waits for its turn, as it must when the runtime takes its turn away
+// by waking it.
+const POLLS_MAX: usize = 3;
+
+/// Nobody polls: a wake goes to the task.
+const RESTING: u8 = 0;
+/// A poll is under way: a wake is only noted.
+const POLLED: u8 = 1;
+/// It was woken while it was polled.
+const WOKEN: u8 = 2;
+
+/// Polls `future` again at once when it was woken meanwhile.
+#[derive(Debug)]
+pub(super) struct Settled<F> {
+    future: Pin<Box<F>>,
+    bell: Option<Arc<Bell>>,
+}
+
+/// Where wakes arrive.
+#[derive(Debug)]
+struct Bell {
+    state: AtomicU8,
+    task: Waker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let noted = self.state.compare_exchange(POLLED, WOKEN, Ordering::AcqRel, Ordering::Acquire);
+        if noted == Err(RESTING) {
+            self.task.wake_by_ref();
+        }
+    }
+}
+
+impl<F> Settled<F> {
+    pub(super) fn new(future: F) -> Settled<F> {
+        Settled { future: Box::pin(future), bell: None }
+    }
+
+    /// The bell of the task that polls; another one when the future changed its task.
+    fn bell(&mut self, task: &Waker) -> Arc<Bell> {
+        match &self.bell {
+            Some(bell) if bell.task.will_wake(task) => Arc::clone(bell),
+            Some(_) | None => {
+                let bell = Arc::new(Bell { state: AtomicU8::new(RESTING), task: task.clone() });
+                self.bell = Some(Arc::clone(&bell));
+                bell
+            }
+        }
+    }
+}
+
+impl<F: Future> Future for Settled<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let bell = self.bell(context.waker());
+        let waker = Waker::from(Arc::clone(&bell));
+        for _ in 0..POLLS_MAX {
+            bell.state.store(POLLED, Ordering::Release);
+            if let Poll::Ready(done) = self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Poll::Ready(done);
+            }
+            if bell.state.swap(RESTING, Ordering::AcqRel) == POLLED {
+                return Poll::Pending;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::poll_fn, sync::atomic::AtomicUsize, time::Duration};
+
+    use super::*;
+
+    /// Counts wakes of the task.
+    #[derive(Default)]
+    struct Task(AtomicUsize);
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn poll_once<F: Future>(future: &mut Settled<F>, task: &Arc<Task>) -> Poll<F::Output> {
+        let waker = Waker::from(Arc::clone(task));
+        Pin::new(future).poll(&mut Context::from_waker(&waker))
+    }
+
+    #[test]
+    fn a_wake_of_itself_is_another_poll() {
+        let (task, mut n_polls) = (Arc::new(Task::default()), 0);
+        let mut future = Settled::new(poll_fn(|context| {
+            n_polls += 1;
+            context.waker().wake_by_ref();
+            if n_polls == 2 { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        assert!(poll_once(&mut future, &task).is_ready());
+        assert_eq!(task.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_always_wakes_itself_waits_for_its_turn() {
+        let (task, mut n_polls) = (Arc::new(Task::default()), 0);
+        let mut future = Settled::new(poll_fn(|context| {
+            n_polls += 1;
+            context.waker().wake_by_ref();
+            Poll::<()>::Pending
+        }));
+        assert!(poll_once(&mut future, &task).is_pending());
+        drop(future);
+        assert_eq!((n_polls, task.0.load(Ordering::Relaxed)), (POLLS_MAX, 1));
+    }
+
+    #[test]
+    fn a_wake_between_polls_goes_to_the_task_at_hand() {
+        let (first, second) = (Arc::new(Task::default()), Arc::new(Task::default()));
+        let mut kept = None;
+        let mut future = Settled::new(poll_fn(|context| {
+            kept = Some(context.waker().clone());
+            Poll::<()>::Pending
+        }));
+        assert!(poll_once(&mut future, &first).is_pending());
+        assert!(poll_once(&mut future, &second).is_pending());
+        drop(future);
+        kept.unwrap().wake();
+        assert_eq!((first.0.load(Ordering::Relaxed), second.0.load(Ordering::Relaxed)), (0, 1));
+    }
+
+    /// No wake of another thread is lost, whenever it comes.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn wakes_of_other_threads_arrive() {
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let sending = tokio::task::spawn_blocking(move || {
+            for n in 0..100_000_u32 {
+                sender.send(n).unwrap();
+            }
+        });
+        let received = Settled::new(async move {
+            let mut n_received = 0;
+            while receiver.recv().await.is_some() {
+                n_received += 1;
+            }
+            n_received
+        });
+        let n_received = tokio::time::timeout(Duration::from_secs(60), tokio::spawn(received));
+        assert_eq!(n_received.await.unwrap().unwrap(), 100_000);
+        sending.await.unwrap();
+    }
+}

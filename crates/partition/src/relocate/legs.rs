@@ -1,0 +1,300 @@
+//! Where carried entries come from: one partition, or several that are read side by side in the order of their keys.
+//!
+//! Several have keys of their own for everything but two: places in the feeds, which are made different by shifting the
+//! later partitions' sequence numbers, and path numbers, which become the common ones.
+
+use std::iter::Peekable;
+
+use bytes::Bytes;
+use model::Lsn;
+use store::{KeyRange, Scan};
+
+use super::paths::Paths;
+use crate::index::State;
+use crate::keys::{Family, Moment, moment_of, rest, with_path, with_seq_shifted};
+use crate::reader::Reader;
+use crate::record::ItemRecord;
+use crate::{Error, Result};
+
+/// One partition that entries come from.
+#[derive(Debug)]
+pub(super) struct Leg {
+    reader: Reader,
+    /// The last key of the stage that was read.
+    last: Option<Bytes>,
+    shifts: Shifts,
+}
+
+/// What is added to the sequence numbers of a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Shifts {
+    change: u16,
+    version: u16,
+}
+
+/// Keys that are read from all legs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Family(Family),
+    /// The entries of the index at one path.
+    Path(u16),
+}
+
+#[derive(Debug)]
+pub(super) struct Legs {
+    legs: Vec<Leg>,
+    /// The common paths; `None` for a single leg, which keeps its own.
+    pub(super) paths: Option<Paths>,
+    /// What the index of the successors is under.
+    pub(super) state: State,
+}
+
+impl Legs {
+    /// Prepares to read these partitions. At least one; they must have settled indexes under one policy.
+    pub(super) fn new(readers: Vec<(Reader, State)>) -> Result<Option<Legs>> {
+        let Some((_, state)) = readers.first() else { return Ok(None) };
+        let mut state = state.clone();
+        let mut paths = Paths::default();
+        if readers.len() > 1 {
+            for (reader, own) in &readers {
+                if !paths.add(reader, own)? {
+                    return Ok(None);
+                }
+            }
+            state.n_paths = paths.n_paths();
+        }
+        let paths = (readers.len() > 1).then_some(paths);
+        let leg = |(reader, _)| Leg { reader, last: None, shifts: Shifts::default() };
+        Ok(Some(Legs { legs: readers.into_iter().map(leg).collect(), paths, state }))
+    }
+
+    pub(super) fn are_several(&self) -> bool {
+        self.legs.len() > 1
+    }
+
+    /// Makes places in the feeds different. `highest` has the highest sequence numbers of each leg; false if they do not
+    /// fit beside each other.
+    pub(super) fn shift(&mut self, highest: &[Highest]) -> bool {
+        let Some(shifts) = shifts(highest) else { return false };
+        for (leg, shifts) in self.legs.iter_mut().zip(shifts) {
+            leg.shifts = shifts;
+        }
+        true
+    }
+
+    /// Begins a new stage.
+    pub(super) fn rewind(&mut self) {
+        for leg in &mut self.legs {
+            leg.last = None;
+        }
+    }
+
+    /// Reads a stage on from where it was left, in the order of the keys as they will be.
+    pub(super) fn read(
+        &mut self,
+        stage: Stage,
+        mut visit: impl FnMut(&[u8], Bytes) -> Result<Goes>,
+    ) -> Result<Goes> {
+        let mut places: Vec<Option<Bytes>> = self.legs.iter().map(|leg| leg.last.clone()).collect();
+        let ended = {
+            let legs = self.legs.iter().enumerate();
+            let mut scans: Vec<Peekable<_>> =
+                legs.map(|(index, leg)| self.scan(index, leg, stage).peekable()).collect();
+            loop {
+                let Some(index) = lowest(&mut scans) else { break Goes::On };
+                let next = scans.get_mut(index).and_then(Iterator::next);
+                let Some(mut entry) = next.transpose()? else { break Goes::On };
+                let value = std::mem::take(&mut entry.value);
+                let goes = visit(entry.key(), value)?;
+                if let Some(place) = places.get_mut(index) {
+                    *place = Some(entry.own);
+                }
+                if goes == Goes::NoFurther {
+                    break goes;
+                }
+            }
+        };
+        for (leg, place) in self.legs.iter_mut().zip(places) {
+            leg.last = place;
+        }
+        Ok(ended)
+    }
+
+    fn scan<'l>(
+        &'l self,
+        index: usize,
+        leg: &'l Leg,
+        stage: Stage,
+    ) -> impl Iterator<Item = Result<Entry>> + use<'l> {
+        let keys = leg.reader.keys;
+        let range = match (stage, &self.paths) {
+            (Stage::Family(family), _) => Some(keys.family(family)),
+            (Stage::Path(number), None) => Some(keys.terms_of(number)),
+            (Stage::Path(number), Some(paths)) => {
+                paths.own(index, number).map(|own| keys.terms_of(own))
+            }
+        };
+        let range = match (range, &leg.last) {
+            (None, _) => KeyRange::new(Bytes::new(), Bytes::new()),
+            (Some(range), None) => range,
+            (Some(range), Some(last)) => range.after(last),
+        };
+        let shifts = leg.shifts;
+        let entries: Scan<'l> = leg.reader.snapshot.scan(range, store::Direction::Forward);
+        entries.map(move |entry| {
+            let (own, value) = entry?;
+            shifts.apply(stage, own, value)
+        })
+    }
+}
+
+/// Whether reading goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goes {
+    On,
+    NoFurther,
+}
+
+/// An entry on its way.
+#[derive(Debug)]
+struct Entry {
+    /// The key that it had.
+    own: Bytes,
+    /// The key that it will have, the incarnation aside, if that is another.
+    changed: Option<Bytes>,
+    value: Bytes,
+}
+
+impl Entry {
+    fn key(&self) -> &Bytes {
+        self.changed.as_ref().unwrap_or(&self.own)
+    }
+}
+
+impl Shifts {
+    fn apply(self, stage: Stage, own: Bytes, value: Bytes) -> Result<Entry> {
+        let mut value = value;
+        let changed = match stage {
+            Stage::Path(number) => with_path(&own, number),
+            Stage::Family(Family::Change) => with_seq_shifted(&own, self.change)?,
+            Stage::Family(Family::Version) => with_seq_shifted(&own, self.version)?,
+            Stage::Family(Family::Item) if self.change > 0 => {
+                let record = ItemRecord::decode(value)?;
+                let seq = record.moment.seq.checked_add(self.change).ok_or(CROWDED)?;
+                value = record.at(Moment { seq, ..record.moment });
+                None
+            }
+            Stage::Family(_) => None,
+        };
+        Ok(Entry { own, changed, value })
+    }
+}
+
+const CROWDED: Error = Error::Corrupt("sequence numbers of a merged feed do not fit");
+
+/// The scan with the lowest key; an error counts as lowest. `None` at the end of all.
+fn lowest<I: Iterator<Item = Result<Entry>>>(scans: &mut [Peekable<I>]) -> Option<usize> {
+    if let [_] = scans {
+        return Some(0);
+    }
+    let mut lowest: Option<(usize, Bytes)> = None;
+    for (index, scan) in scans.iter_mut().enumerate() {
+        match scan.peek() {
+            None => {}
+            Some(Err(_)) => return Some(index),
+            Some(Ok(entry)) => {
+                let is_lower = lowest.as_ref().is_none_or(|(_, key)| rest(entry.key()) < rest(key));
+                if is_lower {
+                    lowest = Some((index, entry.key().clone()));
+                }
+            }
+        }
+    }
+    lowest.map(|(index, _)| index)
+}
+
+/// The highest sequence numbers of a partition; `None` while there are none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Highest {
+    change: Option<u16>,
+    version: Option<u16>,
+}
+
+/// What to add to the sequence numbers of each partition, so that none has those of another; `None` if they do not fit.
+fn shifts(highest: &[Highest]) -> Option<Vec<Shifts>> {
+    let after = |shift: u16, highest: Option<u16>| match highest {
+        None => Some(shift),
+        Some(highest) => shift.checked_add(highest)?.checked_add(1),
+    };
+    let mut next = Shifts::default();
+    let mut all = Vec::with_capacity(highest.len());
+    for own in highest {
+        all.push(next);
+        let (change, version) =
+            (after(next.change, own.change)?, after(next.version, own.version)?);
+        next = Shifts { change, version };
+    }
+    Some(all)
+}
+
+/// Looks for the highest sequence numbers of all legs, a part at a time.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    found: Vec<Highest>,
+    /// Whether the versions of the last partition are being read.
+    is_at_versions: bool,
+    after: Lsn,
+}
+
+impl Survey {
+    /// Looks at up to about `n_max` entries; the result when all have been seen.
+    pub(super) fn go_on(&mut self, legs: &Legs, n_max: usize) -> Result<Option<Vec<Highest>>> {
+        let mut n_seen = 0;
+        if self.found.is_empty() {
+            self.found.push(Highest::default());
+        }
+        loop {
+            let Some(leg) = legs.legs.get(self.found.len().saturating_sub(1)) else {
+                self.found.truncate(legs.legs.len());
+                return Ok(Some(std::mem::take(&mut self.found)));
+            };
+            let keys = leg.reader.keys;
+            let after = self.after;
+            let range =
+                if self.is_at_versions { keys.versions(after) } else { keys.changes(after) };
+            for entry in leg.reader.scan(range) {
+                let moment = moment_of(&entry?.0)?;
+                if n_seen >= n_max && moment.lsn != self.after {
+                    return Ok(None);
+                }
+                n_seen += 1;
+                self.after = moment.lsn;
+                if let Some(found) = self.found.last_mut() {
+                    let highest =
+                        if self.is_at_versions { &mut found.version } else { &mut found.change };
+                    *highest = (*highest).max(Some(moment.seq));
+                }
+            }
+            self.after = Lsn::ZERO;
+            if self.is_at_versions {
+                self.found.push(Highest::default());
+            }
+            self.is_at_versions = !self.is_at_versions;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequence_numbers_of_two_partitions_are_put_one_after_the_other() {
+        let highest = |change, version| Highest { change, version };
+        let shift = |change, version| Shifts { change, version };
+        let all = [highest(Some(4), None), highest(None, Some(7)), highest(Some(0), Some(0))];
+        assert_eq!(shifts(&all), Some(vec![shift(0, 0), shift(5, 0), shift(5, 8)]));
+        assert!(shifts(&[highest(Some(30_000), None); 2]).is_some());
+        assert_eq!(shifts(&[highest(Some(40_000), None); 2]), None);
+    }
+}

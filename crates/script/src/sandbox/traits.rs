@@ -1,0 +1,204 @@
+//! What the text of a script says about how it can be run.
+
+use super::Entry;
+
+/// Found once per version of a script: to look for all the words takes longer than a small script runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traits {
+    /// The smallest prelude that serves it.
+    pub(crate) entry: Entry,
+    /// Whether its runs may share an engine with others.
+    pub(crate) may_share: bool,
+    /// Whether its functions see only the arguments that they name.
+    pub(crate) is_plain: bool,
+}
+
+impl Traits {
+    pub(crate) fn of(body: &str) -> Traits {
+        let may_share = may_share(body);
+        // What may share makes no code of text, if it does not go out of its way to do so unseen. `delete` could hide
+        // how many arguments a function names.
+        let is_plain = may_share
+            && !["arguments", "...", "delete"].iter().any(|it| body.contains(it))
+            && body.split("function").skip(1).all(has_plain_names);
+        Traits { entry: Entry::of(body), may_share, is_plain }
+    }
+}
+
+/// Says whether what follows the word `function` begins with a list of plain names, so that the function's length tells
+/// how many there are: those with a default value do not count.
+fn has_plain_names(rest: &str) -> bool {
+    let is_plain =
+        |text: &str| text.chars().all(|it| is_name(it) || it == ',' || it.is_whitespace());
+    let parts = rest.split_once('(').and_then(|(own, rest)| Some((own, rest.split_once(')')?.0)));
+    parts.is_some_and(|(own, names)| is_plain(own) && is_plain(names))
+}
+
+/// Words of scripts that change the language or look at it closely. A locked one would answer them differently.
+const WORDS: [&str; 22] = [
+    "prototype",
+    "__proto__",
+    "__define",
+    "__lookup",
+    "defineProp",
+    "PrototypeOf",
+    "constructor",
+    "Reflect",
+    "Proxy",
+    "Symbol",
+    "Function",
+    "eval",
+    "globalThis",
+    "extends",
+    "super",
+    "import",
+    "freeze",
+    "isFrozen",
+    "seal",
+    "isSealed",
+    "xtensib",
+    "Descriptor",
+];
+
+/// Objects of the language to which a script might add something of its own.
+#[rustfmt::skip]
+const BUILT_IN: [&str; 29] = [
+    "Object", "Array", "String", "Number", "Boolean", "Math", "JSON", "Date", "RegExp", "Promise", "Map", "Set",
+    "WeakMap", "WeakSet", "Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError", "URIError",
+    "BigInt", "Iterator", "ArrayBuffer", "DataView", "Atomics", "getContext", "console", "ErrorCodes",
+];
+
+/// Methods that a script might put on an array, a function or the like in the place of the inherited one.
+#[rustfmt::skip]
+const METHODS: [&str; 52] = [
+    "add", "apply", "at", "bind", "call", "catch", "clear", "concat", "copyWithin", "delete", "entries", "every",
+    "exec", "fill", "filter", "finally", "find", "findIndex", "findLast", "findLastIndex", "flat", "flatMap",
+    "forEach", "get", "has", "includes", "indexOf", "join", "keys", "lastIndexOf", "map", "next", "pop", "push",
+    "reduce", "reduceRight", "return", "reverse", "set", "shift", "slice", "some", "sort", "splice", "test", "then",
+    "throw", "toReversed", "toSorted", "toSpliced", "unshift", "values",
+];
+
+/// Says whether runs of this body may share an engine.
+fn may_share(body: &str) -> bool {
+    // An escape may spell any word.
+    let is_plain = !body.contains("\\u") && !body.contains("\\x");
+    let says = |words: &[&str], found: fn(&str, usize, &str) -> bool| {
+        let mut found = words
+            .iter()
+            .flat_map(|word| body.match_indices(word).map(move |(at, word)| found(body, at, word)));
+        found.any(|found| found)
+    };
+    is_plain
+        && !says(&WORDS, |_, _, _| true)
+        && !says(&BUILT_IN, is_more_than_used)
+        && !says(&METHODS, is_assigned)
+        && !says(&["delete"], is_delete_of_global)
+}
+
+/// Says whether this may delete a variable of the global: in a locked engine all that the language put there stays.
+fn is_delete_of_global(body: &str, at: usize, word: &str) -> bool {
+    let rest = &body[at + word.len()..];
+    let before = body[..at].chars().next_back();
+    if before.is_some_and(|it| is_name(it) || it == '.') || rest.starts_with(is_name) {
+        return false;
+    }
+    let rest = rest.trim_start();
+    let after = rest.trim_start_matches(is_name);
+    let is_property = after.trim_start().starts_with(['.', '[', '?']);
+    !is_property || after.len() == rest.len() || &rest[..rest.len() - after.len()] == "this"
+}
+
+/// Says whether the built-in object at this place may be changed, or handed to something that changes it: true unless
+/// it is called, or read with a dot. Says yes too often rather than too rarely.
+fn is_more_than_used(body: &str, at: usize, name: &str) -> bool {
+    let before = body[..at].chars().next_back();
+    let after = body[at + name.len()..].chars().next();
+    // Part of a longer name, a property, or a text.
+    let is_another =
+        before.is_some_and(|it| is_name(it) || ".'\"`".contains(it)) || after.is_some_and(is_name);
+    let rest = body[at + name.len()..].trim_start();
+    if is_another || rest.starts_with('(') {
+        return false;
+    }
+    match rest.strip_prefix('.') {
+        Some(rest) => is_written(rest.trim_start().trim_start_matches(is_name)),
+        None => true,
+    }
+}
+
+/// Says whether the method named at this place is assigned to.
+fn is_assigned(body: &str, at: usize, name: &str) -> bool {
+    let rest = &body[at + name.len()..];
+    body[..at].trim_end().ends_with('.') && !rest.starts_with(is_name) && is_written(rest)
+}
+
+/// Says whether this is what follows the left side of an assignment.
+fn is_written(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    let compares = rest.starts_with("==") || rest.starts_with("=>");
+    let plain = rest.starts_with('=') && !compares;
+    let compound = rest.find('=').is_some_and(|at| {
+        (1..=3).contains(&at)
+            && rest[..at].chars().all(|it| "+-*/%&|^?<>".contains(it))
+            && !(at == 1 && rest.starts_with(['<', '>']))
+    });
+    plain || compound || rest.starts_with("++") || rest.starts_with("--") || rest.starts_with('[')
+}
+
+fn is_name(it: char) -> bool {
+    it.is_alphanumeric() || it == '_' || it == '$'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_that_change_the_language_have_engines_of_their_own() {
+        for body in [
+            "function () { Array.prototype.last = 1; }",
+            "function () { Math.clamp = function () {}; }",
+            "function () { Math . n += 1; Math.n++; }",
+            "function () { JSON [ 'x' ] = 1; }",
+            "function () { var m = Math; m.x = 1; }",
+            "function () { [Object].forEach(f); }",
+            "function () { getContext.seen = (getContext.seen || 0) + 1; }",
+            "function () { list.find = function () {}; }",
+            "function () { x.__proto__.y = 1; }",
+            "function () { x.\\u0070rototype = 1; }",
+            "class A extends B {}",
+            "function () { delete parseInt; }",
+            "function () { delete this.parseInt; }",
+            "function () { delete (parseInt); }",
+        ] {
+            assert!(!may_share(body), "{body}");
+        }
+        for body in [
+            "function () {}",
+            "function (id) { var n = Math.max(1, 2), m = Object.keys(x).length; m = n; }",
+            "function () { counts[name] = (counts[name] || 0) + 1; item.total = JSON.stringify(item); }",
+            "function () { if (list.find(f) === 1 || Math.PI >= 3 || Date.now() == 2) throw new Error('x'); }",
+            "function () { item.Date = new Date(); item.kind = 'Map'; list.map(x => x.get); }",
+            "function () { getContext().getResponse().setBody(String(ErrorCodes.NotFound)); }",
+            "function () { delete item.x; delete item [y]; __.deleteDocument(link); m.delete(1); }",
+        ] {
+            assert!(may_share(body), "{body}");
+        }
+    }
+
+    #[test]
+    fn functions_see_more_than_they_name_only_in_scripts_that_say_so() {
+        assert!(Traits::of("function () { f(function (err) { if (err) throw err; }); }").is_plain);
+        for body in [
+            "function () { f(function (err) { return arguments[1]; }); }",
+            "function () { f(function (err, ...rest) {}); }",
+            "function () { f(new Function('return 1')); }",
+            "function () { function g(err, item) {} delete g.length; }",
+            "function () { f(function (err, item = {}) {}); }",
+            "function () { f(function (err, { id }) {}); }",
+            "function () { f(function /* (x) */ (err = 0, item) {}); }",
+        ] {
+            assert!(!Traits::of(body).is_plain, "{body}");
+        }
+    }
+}
