@@ -17,7 +17,6 @@ func moveRanges(r *ranges, w *work, steps *[]int) error {
 		move func() error
 		goal int
 	}{{r.grow, rangesMax}, {r.shrink, rangesMin}} {
-		w.isMerging.Store(phase.goal == rangesMin)
 		for !w.isOver.Load() {
 			ids, err := r.ids()
 			if err != nil {
