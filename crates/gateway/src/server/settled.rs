@@ -153,21 +153,21 @@ mod tests {
     /// No wake of another thread is lost, whenever it comes.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn wakes_of_other_threads_arrive() {
-        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let (numbers, mut arriving) = tokio::sync::mpsc::channel(16);
         let sending = tokio::task::spawn_blocking(move || {
             for n in 0..100_000_u32 {
-                sender.send(n).unwrap();
+                numbers.blocking_send(n).unwrap();
             }
         });
-        let received = Settled::new(async move {
-            let mut n_received = 0;
-            while receiver.recv().await.is_some() {
-                n_received += 1;
+        let counted = Settled::new(async move {
+            let mut n_numbers = 0;
+            while arriving.recv().await.is_some() {
+                n_numbers += 1;
             }
-            n_received
+            n_numbers
         });
-        let n_received = tokio::time::timeout(Duration::from_secs(60), tokio::spawn(received));
-        assert_eq!(n_received.await.unwrap().unwrap(), 100_000);
+        let n_numbers = tokio::time::timeout(Duration::from_secs(60), tokio::spawn(counted));
+        assert_eq!(n_numbers.await.unwrap().unwrap(), 100_000);
         sending.await.unwrap();
     }
 }
