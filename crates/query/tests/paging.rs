@@ -327,8 +327,8 @@ fn groups_of_many_items_are_those_of_one_thread() {
         "SELECT t, COUNT(1) AS k FROM c JOIN t IN c.tags WHERE c.n IN (3, 5) GROUP BY t",
     ] {
         let statement = prepare(text);
-        let plan = statement.explain(&indexed).unwrap();
-        assert!(plan.contains("seek"), "{plan}");
+        let explained = statement.explain(&indexed).unwrap();
+        assert!(explained.contains("seek"), "{explained}");
         let expected = run_all(&statement, &plain, 2).unwrap();
         assert_eq!(run_all(&statement, &indexed, 2).unwrap(), expected, "{text}");
         assert!(!expected.is_empty(), "{text}");
