@@ -305,6 +305,26 @@ async fn more_runs_than_the_queue_holds_are_told_to_come_back() {
     assert!(n_done >= 2 && n_busy >= 1, "{n_done} done, {n_busy} busy");
 }
 
+#[tokio::test]
+async fn a_quick_run_behind_slow_ones_gets_a_thread_of_its_own() {
+    let n_slow = std::thread::available_parallelism().map_or(2, usize::from) + 1;
+    let limits = script::Limits { threads_max: n_slow + 1, ..support::limits() };
+    let bench = Bench::with(limits);
+    let ended = std::sync::Mutex::new(Vec::new());
+    let note = |name: &'static str, body: &'static str| {
+        let run = bench.run_with(body, "");
+        let ended = &ended;
+        Box::pin(async move {
+            drop(run.await);
+            ended.lock().unwrap().push(name);
+        })
+    };
+    let mut runs: Vec<_> = (0..n_slow).map(|_| note("slow", "function () { for (;;); }")).collect();
+    runs.push(note("quick", "function () { return 1; }"));
+    join_all(runs).await;
+    assert_eq!(ended.into_inner().unwrap().first(), Some(&"quick"));
+}
+
 /// Polls all futures together.
 async fn join_all<F: Future + Unpin>(futures: Vec<F>) -> Vec<F::Output> {
     let mut slots: Vec<(Option<F>, Option<F::Output>)> =

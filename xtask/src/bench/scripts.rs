@@ -15,7 +15,7 @@ const ITEMS_OF_A_KEY: u64 = 100;
 /// Items that a function filters.
 const FILTERED: u64 = 100_000;
 /// More scripts than all threads keep prepared, so that every run begins from nothing.
-const COLD_SCRIPTS: u64 = 64;
+const COLD_SCRIPTS: u64 = 256;
 /// Totals of the replacements over HTTP, as long as those that the procedure soon reaches.
 const FIRST_TOTAL: u64 = 10_000;
 const TOTALS: u64 = 64;
