@@ -13,8 +13,9 @@ use crate::limits::{Limits, SILENCE_MAX};
 use crate::offenders::Offenders;
 use crate::pool::{Pool, Ticket, Worker};
 
-// How often the one who waits looks whether the run is still alive.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the one who waits looks whether the run is still alive. A server always has a timer that is due within a
+/// second; one that is due earlier would wake a thread for every run, only to tell it so.
+const LOOK_EVERY: Duration = Duration::from_millis(1250);
 
 /// Runs scripts. Clones share threads and limits; the threads end with the last clone.
 #[derive(Debug, Clone)]
@@ -127,8 +128,9 @@ impl Runtime {
         ticket: &Ticket,
         silence: Duration,
     ) -> Result<T, Wait> {
+        let look_every = LOOK_EVERY.min(silence / 4);
         loop {
-            match tokio::time::timeout(LOOK_EVERY, &mut answered).await {
+            match tokio::time::timeout(look_every, &mut answered).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(_)) if ticket.was_skipped() => return Err(Wait::Busy),
                 Ok(Err(_)) => return Err(Wait::Panicked),
