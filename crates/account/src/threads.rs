@@ -55,7 +55,7 @@ impl BehindRequests {
             let started = thread.spawn(move || {
                 store::stand_back();
                 for piece in receiver {
-                    store::in_turn(piece);
+                    piece();
                 }
             });
             self.pieces = started.is_ok().then_some(sender);

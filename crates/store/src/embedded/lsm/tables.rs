@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::engine::to_error;
 use crate::embedded::engine::Feed;
-use crate::{Error, KeyRange, Result, in_turn};
+use crate::{KeyRange, Result};
 
 /// Bytes after which the tables being written are synced.
 ///
@@ -44,14 +44,11 @@ pub(super) fn feed(
             let start = span.map_or_else(|| first.key.clone(), |(start, _)| start);
             span = Some((start, last.key.clone()));
         }
-        in_turn(|| {
-            for write in writes {
-                let value = write.value.unwrap_or_default();
-                portions.n_bytes += write.key.len() + value.len();
-                sink(write.key, value).map_err(|error| to_error("cannot write", &error.into()))?;
-            }
-            Ok::<_, Error>(())
-        })?;
+        for write in writes {
+            let value = write.value.unwrap_or_default();
+            portions.n_bytes += write.key.len() + value.len();
+            sink(write.key, value).map_err(|error| to_error("cannot write", &error.into()))?;
+        }
         portions.sync_when_due();
     };
     sync_newest(folder);
