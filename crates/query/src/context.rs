@@ -13,8 +13,8 @@ use crate::operators::PageRequest;
 /// Limit: rows visited for one item, so that a cross product of long arrays ends.
 const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
 
-/// Limit: rows visited for one item of a page that must be brief.
-const STEPS_PER_ITEM_BRIEF: u64 = 1024;
+/// Limit: rows visited for a page that must be brief.
+const STEPS_BRIEF: u64 = 4096;
 
 /// Limit: how long after the deadline of a page one item may still be computed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -145,7 +145,9 @@ impl<'c> Run<'c> {
 
     /// Starts the budgets again, for the next item.
     pub(crate) fn next_item(&self) -> Result<()> {
-        self.n_steps.set(0);
+        if !self.patience.is_brief {
+            self.n_steps.set(0);
+        }
         self.built_bytes.set(0);
         let n_items = self.n_items.get() + 1;
         self.n_items.set(n_items);
@@ -165,7 +167,7 @@ impl<'c> Run<'c> {
     pub(crate) fn step(&self) -> Result<()> {
         let n_steps = self.n_steps.get() + 1;
         self.n_steps.set(n_steps);
-        if self.patience.is_brief && n_steps > STEPS_PER_ITEM_BRIEF {
+        if self.patience.is_brief && n_steps > STEPS_BRIEF {
             return Err(Error::Timeout);
         }
         if n_steps > STEPS_PER_ITEM_MAX {

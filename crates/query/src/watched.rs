@@ -12,8 +12,10 @@ use crate::source::{Direction, Entries, ItemIndex, ItemSource, Numbers, Parts, S
 /// Limit: what a query may ask for to be brief: about a millisecond of work.
 const BRIEF_UNITS: u32 = 4096;
 
-/// What an item costs, in entries of an index.
+/// What an item costs, in entries of an index, and how many of its bytes cost as much as one: what is computed of a long
+/// item may take long.
 const UNITS_PER_ITEM: u32 = 16;
+const BYTES_PER_UNIT: usize = 256;
 
 /// Watches what a query asks of a source. Parts that are read side by side are not watched.
 pub struct WatchedSource<'s> {
@@ -76,19 +78,24 @@ impl<'s> WatchedSource<'s> {
     fn each<'t, T: 't>(
         &'t self,
         total: &'t Cell<Duration>,
-        n_units: u32,
+        n_units: fn(&T) -> u32,
         mut list: Box<dyn Iterator<Item = Result<T>> + 't>,
     ) -> Box<dyn Iterator<Item = Result<T>> + 't> {
         Box::new(std::iter::from_fn(move || {
             let next = self.time(total, || list.next())?;
-            Some(next.and_then(|next| self.spend(n_units).map(|()| next)))
+            Some(next.and_then(|next| self.spend(n_units(&next)).map(|()| next)))
         }))
     }
 }
 
+fn units_of(item: &SourceItem) -> u32 {
+    let of_bytes = u32::try_from(item.bytes / BYTES_PER_UNIT).unwrap_or(u32::MAX);
+    UNITS_PER_ITEM.saturating_add(of_bytes)
+}
+
 impl ItemSource for WatchedSource<'_> {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem>> + '_> {
-        self.each(&self.load, UNITS_PER_ITEM, self.source.scan(after))
+        self.each(&self.load, units_of, self.source.scan(after))
     }
 
     fn index(&self) -> Option<&dyn ItemIndex> {
@@ -119,13 +126,14 @@ impl ItemIndex for WatchedSource<'_> {
     ) -> Entries<'_> {
         let Some(index) = self.inner() else { return Box::new(std::iter::empty()) };
         let entries = self.time(&self.index, || index.seek_in(name, span, after, direction));
-        self.each(&self.index, 1, entries)
+        self.each(&self.index, |_| 1, entries)
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>> {
         let Some(index) = self.inner() else { return Ok(None) };
-        self.spend(UNITS_PER_ITEM)?;
-        self.time(&self.load, || index.fetch(number))
+        let item = self.time(&self.load, || index.fetch(number))?;
+        self.spend(item.as_ref().map_or(UNITS_PER_ITEM, units_of))?;
+        Ok(item)
     }
 
     fn without(
@@ -136,7 +144,7 @@ impl ItemIndex for WatchedSource<'_> {
     ) -> Option<Numbers<'_>> {
         let index = self.inner()?;
         let numbers = self.time(&self.index, || index.without(path, after, direction))?;
-        Some(self.each(&self.index, 1, numbers))
+        Some(self.each(&self.index, |_| 1, numbers))
     }
 
     fn each_packed(&self, name: &str, visit: &mut dyn FnMut(u64, &[u8]) -> bool) -> Result<()> {

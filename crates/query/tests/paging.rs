@@ -339,6 +339,40 @@ fn groups_of_many_items_are_those_of_one_thread() {
     assert!(matches!(run_all(&statement, &indexed, 2), Err(Error::Source { .. })));
 }
 
+/// A few items can take long, too: when they are long, or when each of them has many rows.
+#[test]
+fn a_brief_page_reads_no_long_items_and_makes_few_rows() {
+    let item =
+        |number: u64, member: &str| stored(number, &format!(r#"{{"id":"{number}",{member}}}"#));
+    let is_given_up = |items: Vec<SourceItem>, text: &str| {
+        let request = PageRequest {
+            items_max: 100,
+            bytes_max: 1 << 20,
+            deadline: None,
+            is_brief: true,
+            continuation: None,
+        };
+        let page = prepare(text).run(&IndexedSource::new(&items, IndexPolicy::all()), &request);
+        match page {
+            Ok(_) => false,
+            Err(error) => matches!(error, Error::Timeout),
+        }
+    };
+    let long = |n_bytes| vec![item(1, &format!(r#""text":"{}""#, "x".repeat(n_bytes)))];
+    for text in [
+        "SELECT VALUE LENGTH(c.text) FROM c",
+        "SELECT VALUE LENGTH(c.text) FROM c WHERE c.id = '1'",
+    ] {
+        assert!(is_given_up(long(2 << 20), text), "{text}");
+        assert!(!is_given_up(long(1 << 10), text), "{text}");
+    }
+    // Each of ten items has 32 x 32 rows.
+    let list = format!(r#""list":[{}]"#, ["1"; 32].join(","));
+    let text = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.list JOIN b IN c.list";
+    assert!(is_given_up((1..=10).map(|number| item(number, &list)).collect(), text));
+    assert!(!is_given_up(vec![item(1, &list)], text));
+}
+
 /// A page that must be brief is the same page, or none.
 #[test]
 fn a_brief_page_is_whole_or_given_up() {

@@ -145,9 +145,7 @@ impl ItemRequest<'_> {
             }
         }
     }
-}
 
-impl ItemRequest<'_> {
     /// Says whether a position has to name its span.
     ///
     /// Wire: a client that follows merges goes on with the position of each parent. Most then name the part of the merged

@@ -1,7 +1,8 @@
 //! Carries the entries of partitions over to their successors as they are.
 //!
-//! Every family is read once, in order, from one snapshot of each partition (`legs`); an entry gets the prefix of the partition that it goes to,
-//! and nothing else of it changes. So each successor gets its entries sorted, and the store can take them without log
+//! Every family is read once, in order, from one snapshot of each partition; an entry gets the prefix of the partition
+//! that it goes to, and nothing else of it changes, but for what several partitions could both have (`legs`). So each
+//! successor gets its entries sorted, and the store can take them without log
 //! and memory ([`store::Store::ingest`]). Keys that begin with a place tell by it where they go; the others by the
 //! number of their item, and which numbers go where is known from the members, which come before.
 //!

@@ -1,4 +1,4 @@
-// Makes an engine fit for several runs of one script: nothing of the language can be changed, and what a run
+// Makes an engine fit for many runs, of whatever scripts may share one: nothing of the language can be changed, and what a run
 // leaves in the global is taken away.
 //
 // Plain objects and errors may still get properties that are called like those of their prototypes: where a
