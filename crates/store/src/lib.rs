@@ -29,7 +29,7 @@ mod latency;
 mod memory;
 mod statistics;
 
-pub use background::stand_back;
+pub use background::{give_way, stand_back};
 pub use batch::{BATCH_BYTES_MAX, Batch, Condition, KEY_BYTES_MAX, Write};
 pub use commit::{Acknowledge, Commit};
 pub use contract::{KeyValue, Scan, Snapshot, Store};

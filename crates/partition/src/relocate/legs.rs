@@ -112,6 +112,7 @@ impl Legs {
                 if goes == Goes::NoFurther {
                     break goes;
                 }
+                store::give_way();
             }
         };
         for (leg, place) in self.all.iter_mut().zip(places) {

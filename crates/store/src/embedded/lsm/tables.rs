@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::engine::to_error;
 use crate::embedded::engine::Feed;
-use crate::{KeyRange, Result};
+use crate::{KeyRange, Result, give_way};
 
 /// Bytes after which the tables being written are synced.
 ///
@@ -48,6 +48,7 @@ pub(super) fn feed(
             let value = write.value.unwrap_or_default();
             portions.n_bytes += write.key.len() + value.len();
             sink(write.key, value).map_err(|error| to_error("cannot write", &error.into()))?;
+            give_way();
         }
         portions.sync_when_due();
     };
