@@ -42,7 +42,7 @@ struct Last {
 }
 
 impl Worker {
-    pub(super) fn new(env: Env, limits: Limits) -> Worker {
+    pub(crate) fn new(env: Env, limits: Limits) -> Worker {
         let traits = HashMap::new();
         Worker { env, limits, shared: None, blank: None, traits, last: None, spent: None }
     }
@@ -69,7 +69,7 @@ impl Worker {
         ended
     }
 
-    fn traits_of(&mut self, script: &Script) -> Traits {
+    pub(crate) fn traits_of(&mut self, script: &Script) -> Traits {
         if let Some(traits) = self.traits.get(&script.version) {
             return *traits;
         }
@@ -98,7 +98,7 @@ impl Worker {
     }
 
     /// Makes what the last run used fresh again, or takes it apart, which takes a fifth of the time of a run.
-    pub(super) fn tidy(&mut self) {
+    pub(crate) fn tidy(&mut self) {
         let Some(mut sandbox) = self.spent.take() else { return };
         let ended_well = self.last.as_ref().is_some_and(|last| last.ended_well);
         if ended_well && sandbox.renew() {
@@ -144,7 +144,7 @@ impl Worker {
         self.blank = Some((entry, sandbox));
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.shared = None;
         self.blank = None;
         self.spent = None;

@@ -17,6 +17,7 @@ use rquickjs::module::Declared;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Runtime};
 
 use crate::bridge::Bridge;
+use crate::brief::NAMES;
 use crate::invocation::Script;
 use crate::limits::{Limits, MEMORY_RESERVE};
 use crate::native;
@@ -134,6 +135,13 @@ impl Sandbox {
         sandbox.lock()?;
         sandbox.close();
         Ok(sandbox)
+    }
+
+    /// The names of all functions that a script finds, with spaces between them.
+    fn names_of_natives() -> rquickjs::Result<String> {
+        let limits = Limits { memory_bytes_max: usize::MAX, ..Limits::service() };
+        let sandbox = Sandbox::blank(Entry::Full, &Env::system(), &limits)?;
+        sandbox.context.with(|ctx| ctx.eval(NAMES))
     }
 
     /// An engine for user-defined functions.

@@ -1,6 +1,10 @@
 //! What the text of a script says about how it can be run.
 
-use super::Entry;
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+use super::{Entry, Sandbox};
+use crate::brief::is_brief;
 
 /// Found once per version of a script: to look for all the words takes longer than a small script runs.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +15,8 @@ pub(crate) struct Traits {
     pub(crate) may_share: bool,
     /// Whether its functions see only the arguments that they name.
     pub(crate) is_plain: bool,
+    /// Whether the engine can stop it at any moment.
+    pub(crate) is_brief: bool,
 }
 
 impl Traits {
@@ -21,8 +27,19 @@ impl Traits {
         let is_plain = may_share
             && !["arguments", "...", "delete"].iter().any(|it| body.contains(it))
             && body.split("function").skip(1).all(has_plain_names);
-        Traits { entry: Entry::of(body), may_share, is_plain }
+        let is_brief = may_share && natives().is_some_and(|natives| is_brief(body, natives));
+        Traits { entry: Entry::of(body), may_share, is_plain, is_brief }
     }
+}
+
+/// The names of all native functions; `None` if the engine could not tell.
+fn natives() -> Option<&'static HashSet<String>> {
+    static NATIVES: OnceLock<Option<HashSet<String>>> = OnceLock::new();
+    let find = || {
+        let names = Sandbox::names_of_natives().ok()?;
+        Some(names.split(' ').map(str::to_owned).collect())
+    };
+    NATIVES.get_or_init(find).as_ref()
 }
 
 /// Says whether what follows the word `function` begins with a list of plain names, so that the function's length tells
@@ -184,6 +201,33 @@ mod tests {
         ] {
             assert!(may_share(body), "{body}");
         }
+    }
+
+    #[test]
+    fn the_names_of_all_natives_are_known() {
+        let natives = natives().unwrap();
+        for name in [
+            "indexOf",
+            "lastIndexOf",
+            "from",
+            "repeat",
+            "sort",
+            "stringify",
+            "match",
+            "next",
+            "return",
+            "then",
+            "eval",
+            "parseInt",
+            "getContext",
+            "filter",
+            "isWellFormed",
+            "__defineGetter__",
+        ] {
+            assert!(natives.contains(name), "{name}");
+        }
+        assert!(natives.len() > 300, "{}", natives.len());
+        assert!(!natives.contains("total") && !natives.contains(""));
     }
 
     #[test]
