@@ -3,6 +3,8 @@
 //! To make one takes longer than a small script runs. An engine whose language is locked (`prelude/lock.js`) can
 //! therefore serve many runs, each with a global as fresh as the first: see [`shared`].
 
+#[cfg(test)]
+mod attacks;
 mod compiled;
 mod prelude;
 mod shared;
