@@ -84,11 +84,15 @@ impl<'js> Writer<'_, 'js> {
                 Kind::Absent => self.text.truncate(before),
                 Kind::Unusual => return Ok(Kind::Unusual),
             }
+            // A long string takes the engine's memory once, however many properties have it.
+            if self.text.len() > BYTES_MAX {
+                return Ok(Kind::Unusual);
+            }
         }
         self.text.push(b'}');
         // Nothing to see, as on a boxed number whose prototype was changed.
         let is_empty = self.text.len() == start + 1;
-        Ok(if is_empty || self.text.len() > BYTES_MAX { Kind::Unusual } else { Kind::Written })
+        Ok(if is_empty { Kind::Unusual } else { Kind::Written })
     }
 
     fn array(&mut self, value: &Value<'js>, depth: usize) -> Result<Kind> {
@@ -214,6 +218,25 @@ mod tests {
         ] {
             assert_eq!(both(source).0, None, "{source}");
         }
+    }
+
+    #[test]
+    fn one_long_string_under_many_names_does_not_fill_the_memory() {
+        let context = Context::full(&Runtime::new().unwrap()).unwrap();
+        context.with(|ctx| {
+            let base: Object<'_> = ctx.eval("Object.prototype").unwrap();
+            for source in [
+                "Object.fromEntries(Array.from({length: 40}, (_, i) => ['p' + i, text]))",
+                "({list: Array(40).fill(text)})",
+                "({list: Array(40).fill({text})})",
+            ] {
+                let source = format!("(() => {{ const text = 'x'.repeat(1 << 20); return {source}; }})()");
+                let item: Object<'_> = ctx.eval(&*source).unwrap();
+                let mut writer = Writer { base: &base, text: Vec::new() };
+                assert_eq!(writer.object(&item, 0).unwrap(), Kind::Unusual, "{source}");
+                assert!(writer.text.len() <= BYTES_MAX + (2 << 20), "{source}");
+            }
+        });
     }
 
     #[test]

@@ -6,19 +6,24 @@
 //! - a script that mentions what could tell the difference, or get around it, has an engine for every run: see
 //!   [`traits`](super::traits).
 //!
-//! An engine goes on only after runs that ended well.
+//! An engine goes on only after runs that ended well, and that left little memory in use: what is there counts for the
+//! run that comes next.
 
 use rquickjs::object::Filter;
 use rquickjs::{Atom, Ctx, Function, Module, Object, Persistent};
 
-use super::Sandbox;
+use super::{GC_BYTES, Sandbox};
 
 // Limit: runs of one engine, so that what its collector leaves behind has an end.
 const RUNS_MAX: u32 = 10_000;
 
+// Limit: bytes that are in use between runs: the language, compiled scripts, cycles that wait for the collector. Every
+// run may use as much memory as it could in an engine of its own, so this is on top of the limit.
+const KEPT_BYTES_MAX: usize = GC_BYTES;
+
 /// What looks after the global of an engine that serves several runs.
 pub(super) struct Guard {
-    /// Forgets the run; false if a variable of the language has another value.
+    /// Forgets the run and gives the variables of the language their values; false or an error if it could not.
     reset: Persistent<Function<'static>>,
     /// Takes away what was added to the global; false if it could not.
     sweep: Persistent<Function<'static>>,
@@ -54,6 +59,8 @@ impl Sandbox {
             Ok::<_, rquickjs::Error>(Guard { reset, sweep, n_globals, runs_left: RUNS_MAX })
         })?;
         self.guard = Some(guard);
+        self.memory_bytes_max += KEPT_BYTES_MAX;
+        self.runtime.set_memory_limit(self.memory_bytes_max);
         Ok(())
     }
 
@@ -63,13 +70,39 @@ impl Sandbox {
             return false;
         };
         guard.runs_left -= 1;
-        self.context.with(|ctx| {
+        let is_fresh = self.context.with(|ctx| {
             // An error that stays pending would be taken for one of the next run.
             guard.renew(&ctx).unwrap_or_else(|_| {
                 ctx.catch();
                 false
             })
-        })
+        });
+        is_fresh && self.has_room()
+    }
+
+    /// Says whether little enough memory is in use, if need be after a look for cycles.
+    fn has_room(&self) -> bool {
+        // A run that needed much has put the collector off.
+        self.runtime.set_gc_threshold(GC_BYTES);
+        if self.keeps_little() {
+            return true;
+        }
+        self.runtime.run_gc();
+        self.keeps_little()
+    }
+
+    /// Asks for a little memory below a lower limit: to count what is in use would take as long as a run.
+    fn keeps_little(&self) -> bool {
+        self.runtime.set_memory_limit(KEPT_BYTES_MAX);
+        let keeps_little = self.context.with(|ctx| {
+            let is_given = Object::new(ctx.clone()).is_ok();
+            if !is_given {
+                ctx.catch();
+            }
+            is_given
+        });
+        self.runtime.set_memory_limit(self.memory_bytes_max);
+        keeps_little
     }
 }
 
@@ -104,10 +137,12 @@ mod tests {
             (true, true)
         );
         assert_eq!(after("delete globalThis.parseInt; parseInt('1')"), (true, true));
+        assert_eq!(after("parseInt = 1; JSON = 2"), (true, true));
         for text in [
             "var left = 1",
             "Object.defineProperty(globalThis, 'left2', {value: 1})",
-            "parseInt = 1",
+            "Object.defineProperty(globalThis, 'parseInt', {writable: false})",
+            "Object.preventExtensions(globalThis)",
             "Object.setPrototypeOf(globalThis, {left2: 1})",
             "Object.defineProperty(globalThis, 'JSON', {get() { return 1; }})",
         ] {

@@ -70,12 +70,13 @@ const BUILT_IN: [&str; 29] = [
 
 /// Methods that a script might put on an array, a function or the like in the place of the inherited one.
 #[rustfmt::skip]
-const METHODS: [&str; 52] = [
+const METHODS: [&str; 57] = [
     "add", "apply", "at", "bind", "call", "catch", "clear", "concat", "copyWithin", "delete", "entries", "every",
     "exec", "fill", "filter", "finally", "find", "findIndex", "findLast", "findLastIndex", "flat", "flatMap",
     "forEach", "get", "has", "includes", "indexOf", "join", "keys", "lastIndexOf", "map", "next", "pop", "push",
     "reduce", "reduceRight", "return", "reverse", "set", "shift", "slice", "some", "sort", "splice", "test", "then",
-    "throw", "toReversed", "toSorted", "toSpliced", "unshift", "values",
+    "throw", "toJSON", "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift", "valueOf",
+    "values", "with",
 ];
 
 /// Says whether runs of this body may share an engine.
@@ -164,6 +165,7 @@ mod tests {
             "function () { [Object].forEach(f); }",
             "function () { getContext.seen = (getContext.seen || 0) + 1; }",
             "function () { list.find = function () {}; }",
+            "function () { date.toJSON = function () {}; list.toString = f; }",
             "function () { x.__proto__.y = 1; }",
             "function () { x.\\u0070rototype = 1; }",
             "class A extends B {}",

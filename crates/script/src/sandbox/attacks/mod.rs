@@ -6,7 +6,7 @@
 use model::Env;
 use rquickjs::{CatchResultExt, Ctx, Function, Value};
 
-use super::Sandbox;
+use super::{Entry, Sandbox};
 use crate::invocation::Script;
 use crate::limits::Limits;
 
@@ -155,22 +155,108 @@ fn walking(how: &str) -> String {
     )
 }
 
+/// How many objects the attack reached, and to how many of them it added something.
+fn attacked(sandbox: &Sandbox, role: i32) -> (i64, i64) {
+    let counts = model::json::parse(play(sandbox, &walking("attack"), role).unwrap().as_bytes());
+    let counts = counts.unwrap();
+    let count = |index: usize| counts.as_array().unwrap()[index].as_i64().unwrap();
+    (count(0), count(1))
+}
+
+/// A line for each object that is reached.
+fn described(sandbox: &Sandbox, role: i32) -> Vec<String> {
+    let lines = model::json::parse(play(sandbox, &walking("describe"), role).unwrap().as_bytes());
+    lines.unwrap().as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn what_is_reached_cannot_be_changed() {
     for role in [PROCEDURE, PRE, POST] {
-        let fresh = play(&shared(), &walking("describe"), role).unwrap();
+        let fresh = described(&shared(), role);
         let mut sandbox = shared();
-        let attacked = play(&sandbox, &walking("attack"), role).unwrap();
-        eprintln!("{role}: {attacked}");
+        let (n_reached, n_stuck) = attacked(&sandbox, role);
+        assert!(n_reached > 800 && n_stuck < 200, "{n_stuck} of {n_reached}, the run's own included");
         assert!(sandbox.renew());
-        let after = play(&sandbox, &walking("describe"), role).unwrap();
-        let lines = |text: &str| model::json::parse(text.as_bytes()).unwrap();
-        let (fresh, after) = (lines(&fresh), lines(&after));
-        let (fresh, after) = (fresh.as_array().unwrap(), after.as_array().unwrap());
-        eprintln!("{} objects", fresh.len());
-        for (before, after) in fresh.iter().zip(after) {
-            assert_eq!(before, after);
+        let after = described(&sandbox, role);
+        for (fresh, after) in fresh.iter().zip(&after) {
+            assert_eq!(fresh, after);
         }
         assert_eq!(fresh.len(), after.len());
+    }
+}
+
+#[test]
+fn the_attack_changes_all_of_an_engine_that_is_not_locked() {
+    let sandbox = Sandbox::blank(Entry::Full, &Env::system(), &Limits::service()).unwrap();
+    let (n_reached, n_stuck) = attacked(&sandbox, PROCEDURE);
+    assert!(n_reached > 800 && n_stuck > 800, "{n_stuck} of {n_reached}");
+}
+
+#[test]
+fn odd_characters_make_no_other_text_of_a_body() {
+    for body in [
+        "\u{feff}function () { __.response.setBody('\u{1f600}\u{2028}\u{0}é'.length); }",
+        "\r\n\tfunction () {\r\n __.response.setBody(5);\r\n}\r\n// end",
+        "/* é */ function () { __.response.setBody(`\r\n\u{1f600}x`.length + 1); } // \u{1f600}",
+        "<!-- old\nfunction () { __.response.setBody(5); }\n--> comment",
+    ] {
+        assert_eq!(play(&shared(), body, PROCEDURE).as_deref(), Ok("5"), "{body}");
+    }
+}
+
+/// Runs a body several times in one engine; what it answers each time.
+fn replay(body: &str, times: usize) -> Vec<Result<String, String>> {
+    let mut sandbox = shared();
+    let mut answers = Vec::new();
+    for _ in 0..times {
+        answers.push(play(&sandbox, body, PROCEDURE));
+        if !sandbox.renew() {
+            sandbox = shared();
+        }
+    }
+    answers
+}
+
+#[test]
+fn a_script_that_is_kept_compiled_keeps_nothing_else() {
+    for body in [
+        // The arguments of an arrow function are those of the function around it.
+        "() => { var it = arguments.callee; it.n = (it.n || 0) + 1; __.response.setBody(it.n); }",
+        "() => { var it = arguments.callee.prototype; it.n = (it.n || 0) + 1; __.response.setBody(it.n); }",
+        "(arguments.callee.n = (arguments.callee.n || 0) + 1, function () { __.response.setBody(1); })",
+        "function main() { __.response.setBody(f()); } var it = arguments.callee; it.n = (it.n || 0) + 1; \
+         function f() { return it.n; }",
+        "function () { var it = (s => s)`a${1}b`; it.n = (it.n || 0) + 1; __.response.setBody(it.n); }",
+        "function () { var it = (s => s.raw)`a`; it.n = (it.n || 0) + 1; __.response.setBody(it.n); }",
+        "function () { var it = /x/g; it.n = (it.n || 0) + 1; it.test('xx'); __.response.setBody([it.n, it.lastIndex]); }",
+        "function f() { f.n = (f.n || 0) + 1; __.response.setBody(f.n); }",
+        "function () { class It { static n = 0; static #m = 0; static next() { return [++It.n, ++It.#m]; } } \
+         __.response.setBody(It.next()); }",
+        // Text that ends the function around it.
+        "function () {})}), (() => { var n = 0; return function () { return function () \
+         { __.response.setBody(++n); } } })(), (function (it) { return it; })(function () { return (1",
+        "1)}), (function (it) { var n = 0; return function () { return function () { __.response.setBody(++n); } } })\
+         ({ it: (1",
+    ] {
+        let answers = replay(body, 3);
+        assert!(answers.iter().all(|it| *it == answers[0]), "{body}: {answers:?}");
+    }
+}
+
+#[test]
+fn a_text_that_ends_its_function_is_no_script() {
+    for body in [
+        "function () {})}), left = 1, (function () { return (function () {}",
+        "function () {})}); var left = 1; (function () { return (function () {}",
+        "function () {})}); let left = 1; (function () { return (function () {}",
+        "1)}), (function () { return function () { return 1; } })({ it: (1",
+        "function a() {} }); left = 1; (function () { function a() {}",
+    ] {
+        let mut sandbox = shared();
+        assert!(play(&sandbox, body, PROCEDURE).is_err(), "{body}");
+        if sandbox.renew() {
+            let left = play(&sandbox, &asking("typeof left"), PROCEDURE);
+            assert_eq!(left.as_deref(), Ok(r#""undefined""#), "{body}");
+        }
     }
 }

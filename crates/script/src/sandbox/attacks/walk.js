@@ -12,6 +12,7 @@
   const { join, push, fill } = Array.prototype;
   const { captureStackTrace } = Error;
   const NewMap = Map;
+  const base = Object.prototype;
   const text = String;
   const symbol = Symbol;
   const toPath = (value) => (typeof value === 'symbol' ? text(value) : '.' + value);
@@ -57,9 +58,9 @@
     asyncStack: () => new AsyncDisposableStack(), error: () => new Error('x'), numbered: () => new Error(1, 'x'),
     typeError: () => thrown(() => null.x), rangeError: () => thrown(() => [].length = -1),
     referenceError: () => thrown(() => missing), syntaxError: () => thrown(() => eval('(')),
-    overflow: () => thrown(deep), uriError: () => thrown(() => decodeURI('%')),
+    uriError: () => thrown(() => decodeURI('%')),
     aggregate: () => new AggregateError([]), suppressed: () => new SuppressedError(1, 2),
-    outOfMemory: () => thrown(() => new Uint8Array(1 << 30)), parsed: () => JSON.parse('{"a": [1]}'),
+    parsed: () => JSON.parse('{"a": [1]}'),
     template: () => ((strings) => strings)`a${1}b`, context: () => getContext(), alias: () => __,
     collection: () => getContext().getCollection(), request: () => getContext().getRequest(),
     response: () => getContext().getResponse?.(), chain: () => __.chain(), longChain: () => __.chain().map((x) => x),
@@ -69,6 +70,9 @@
       return new Error('x').stack;
     },
   };
+
+  // These take long to make, and have no methods that others do not have.
+  const rare = [() => thrown(deep), () => thrown(() => new Uint8Array(1 << 30))];
 
   // Not called: it ends the run.
   const skipped = ['abort'];
@@ -98,20 +102,23 @@
     spread(0);
     const names = ownKeys(makers);
     for (let i = 0; i < names.length; i++) visit(attempt(makers[names[i]]), '<' + names[i] + '>');
+    for (let i = 0; i < rare.length; i++) visit(attempt(rare[i]), '<rare' + i + '>');
     for (let i = 0; i < more.length; i++) visit(more[i], '<more' + i + '>');
     spread(0);
 
     // What is not made anew by every call is shared, and so are prototypes of what is.
     const call = (action, path) => {
       const result = attempt(action);
-      if (!isObject(result)) return;
+      if (!isObject(result) || apply(mapHas, found, [result])) return;
       visit(attempt(() => getPrototypeOf(result)), path + '()^');
       if (attempt(action) === result) visit(result, path + '()');
     };
     const callAll = (make, path) => {
       const sample = attempt(make);
       let owner = sample;
+      // What all objects have is tried on the first only.
       for (let depth = 0; isObject(owner) && depth < 4; depth++, owner = attempt(() => getPrototypeOf(owner))) {
+        if (owner === base && path !== '<object>') break;
         const keys = attempt(() => ownKeys(owner)) ?? [];
         for (let k = 0; k < keys.length; k++) {
           const of = path + '^'.repeat(depth) + toPath(keys[k]);
