@@ -60,7 +60,8 @@ impl<'js> Writer<'_, 'js> {
         let is_plain = !object.is_proxy()
             && !object.is_array()
             && object.get_prototype().is_none_or(|prototype| prototype == *self.base)
-            && !has_own_way(object)?;
+            && !has_own_way(object)?
+            && !may_be_raw(object)?;
         if !is_plain || depth > DEPTH_MAX {
             return Ok(Kind::Unusual);
         }
@@ -153,6 +154,11 @@ fn has_own_way(object: &Object<'_>) -> Result<bool> {
     Ok(!object.get::<_, Value<'_>>(PredefinedAtom::ToJSON)?.is_undefined())
 }
 
+/// Says whether this may be what `JSON.rawJSON` makes: a text that stands for itself.
+fn may_be_raw(object: &Object<'_>) -> Result<bool> {
+    Ok(object.get_prototype().is_none() && object.contains_key("rawJSON")?)
+}
+
 #[cfg(test)]
 mod tests {
     use rquickjs::{Context, Runtime};
@@ -199,6 +205,7 @@ mod tests {
             r"{a:{toJSON() { return 1; }}}",
             r"{a:Object.assign([1], {toJSON() { return 1; }})}",
             r"{a:new Number(1)}",
+            r"{a:JSON.rawJSON('12345678901234567890')}",
             r"{a:Object.setPrototypeOf(new Number(1), Object.prototype)}",
             r"{a:new Proxy({}, {})}",
             r"{a:new Proxy([], {})}",
@@ -230,7 +237,8 @@ mod tests {
                 "({list: Array(40).fill(text)})",
                 "({list: Array(40).fill({text})})",
             ] {
-                let source = format!("(() => {{ const text = 'x'.repeat(1 << 20); return {source}; }})()");
+                let source =
+                    format!("(() => {{ const text = 'x'.repeat(1 << 20); return {source}; }})()");
                 let item: Object<'_> = ctx.eval(&*source).unwrap();
                 let mut writer = Writer { base: &base, text: Vec::new() };
                 assert_eq!(writer.object(&item, 0).unwrap(), Kind::Unusual, "{source}");

@@ -15,7 +15,7 @@ async fn warm() -> Bench {
     let limits = script::Limits {
         threads_max: 1,
         time_max: Duration::from_millis(1500),
-        accept_max: Duration::from_millis(1000),
+        accept_max: Duration::from_secs(1),
         ..support::limits()
     };
     let bench = Bench::with(limits);
@@ -93,7 +93,11 @@ async fn requests_and_answers_of_others_are_not_there_to_read() {
     let roles = [
         Role::Procedure { arguments: Some(r#"["secret"]"#.to_owned()) },
         Role::PreTrigger { operation: Operation::Replace, request: secret.clone() },
-        Role::PostTrigger { operation: Operation::Delete, request: secret.clone(), response: secret },
+        Role::PostTrigger {
+            operation: Operation::Delete,
+            request: secret.clone(),
+            response: secret,
+        },
     ];
     let nothing = [
         Role::Procedure { arguments: None },
@@ -124,13 +128,15 @@ fn escaping(code: &str) -> String {
 #[tokio::test]
 async fn what_is_compiled_ahead_of_its_run_runs_nothing_for_others() {
     let bench = warm().await;
-    let evil = escaping("JSON.stringify = function () { return '\"mine\"'; }; Object.prototype.mine = 1;");
+    let evil =
+        escaping("JSON.stringify = function () { return '\"mine\"'; }; Object.prototype.mine = 1;");
     for _ in 0..3 {
         assert_eq!(bench.failure(&evil).await.0, 400);
     }
     // The thread has time to make an engine for the fourth.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let honest = "function () { var prototype; __.response.setBody([JSON.stringify(1), ({}).mine]); }";
+    let honest =
+        "function () { var prototype; __.response.setBody([JSON.stringify(1), ({}).mine]); }";
     assert_eq!(bench.body(honest).await, r#"["1",null]"#);
 }
 

@@ -54,7 +54,8 @@ impl Worker {
     ) -> Result<Answer, Failed> {
         let script = &invocation.script;
         let traits = self.traits_of(script);
-        let sandbox = self.engine(script, traits).map_err(|error| Error::Engine(error.to_string()))?;
+        let sandbox =
+            self.engine(script, traits).map_err(|error| Error::Engine(error.to_string()))?;
         // A run without functions has nothing to put at hand.
         let _leave = (!invocation.functions.is_empty()).then(|| {
             let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);

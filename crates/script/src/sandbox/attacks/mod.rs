@@ -122,7 +122,9 @@ fn a_global_that_is_closed_ends_its_engine() {
 
 #[test]
 fn variables_of_the_language_have_their_values_again() {
-    for attack in ["parseInt = () => 7;", "Map = Set; JSON = {}; undefined = 1;", "globalThis.eval = 1;"] {
+    for attack in
+        ["parseInt = () => 7;", "Map = Set; JSON = {}; undefined = 1;", "globalThis.eval = 1;"]
+    {
         goes_on_after(attack, "[parseInt('1'), Map.name, typeof eval, typeof JSON.parse]");
     }
 }
@@ -175,7 +177,10 @@ fn what_is_reached_cannot_be_changed() {
         let fresh = described(&shared(), role);
         let mut sandbox = shared();
         let (n_reached, n_stuck) = attacked(&sandbox, role);
-        assert!(n_reached > 800 && n_stuck < 200, "{n_stuck} of {n_reached}, the run's own included");
+        assert!(
+            n_reached > 800 && n_stuck < 200,
+            "{n_stuck} of {n_reached}, the run's own included"
+        );
         assert!(sandbox.renew());
         let after = described(&sandbox, role);
         for (fresh, after) in fresh.iter().zip(&after) {
