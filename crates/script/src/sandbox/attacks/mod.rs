@@ -10,6 +10,8 @@ use super::{Entry, Sandbox};
 use crate::invocation::Script;
 use crate::limits::Limits;
 
+mod honest;
+
 const WALK: &str = include_str!("walk.js");
 
 const PROCEDURE: i32 = 0;
