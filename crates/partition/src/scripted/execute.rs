@@ -18,13 +18,19 @@ use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
 pub struct Surroundings {
     /// Wire: `dbs/<name>/colls/<name>`.
     pub alt_link: String,
-    /// How queries of the script are prepared.
-    pub prepare: PrepareOptions,
-    /// What such queries may call as `udf.…`; `prepare` knows them by name.
+    /// What queries of the script may call as `udf.…`.
     pub functions: Arc<[Script]>,
-    /// Wire: `x-ms-resource-quota` and `x-ms-resource-usage`.
-    pub quota: String,
-    pub usage: String,
+    pub on_demand: Arc<dyn OnDemand>,
+}
+
+/// What few scripts ask for, and takes time to find out.
+pub trait OnDemand: std::fmt::Debug + Send + Sync {
+    /// How queries of the script are prepared; it knows the functions by name.
+    fn prepare(&self) -> PrepareOptions;
+    /// Wire: `x-ms-resource-quota`.
+    fn quota(&self) -> String;
+    /// Wire: `x-ms-resource-usage`.
+    fn usage(&self) -> String;
 }
 
 /// A stored procedure to run.
