@@ -2,9 +2,10 @@
 //!
 //! Three things make the global of every run fresh:
 //! - the language is locked: everything that is reachable from the global is frozen, so nothing can be kept in it;
-//! - after a run the global itself is compared with what it was, and what was added is taken away;
-//! - a script that mentions what could tell the difference, or get around it, has an engine for every run: see
-//!   [`traits`](super::traits).
+//! - after a run what was in the global before gets its value back, and what was added is taken away;
+//! - a script that mentions what could tell the difference has an engine for every run: see [`traits`](super::traits).
+//!
+//! The first two are the wall: a script can build any name while it runs. `attacks/` tries to get past them.
 //!
 //! An engine goes on only after runs that ended well, and that left little memory in use: what is there counts for the
 //! run that comes next.

@@ -267,3 +267,69 @@ fn a_text_that_ends_its_function_is_no_script() {
         }
     }
 }
+
+/// Much of the language and of the API, each piece in a net of its own.
+const WORK: &str = "function work() {
+    var tries = [
+        () => JSON.parse('{\"a\":[1,2,{\"b\":\"c\"}]}'), () => JSON.stringify({a: [1, {b: 2}], toJSON: null}),
+        () => [3, 1, 2].sort((a, b) => a - b).map(x => ({x})), () => new Map([[{}, 1], [2, []]]).set(3, 4),
+        () => 'a,b,c'.split(',').join('-').replace(/[a-c]/g, x => x + x), () => Promise.resolve(1).then(x => [x]),
+        () => { (async () => { try { await 1; await {then(f) { f([]); }}; } finally { [1].map(x => x); } })(); },
+        () => [...(function* () { yield* [1, 2]; })()], () => new Error('x').stack, () => null.x,
+        () => (class A { #x = 1; static y = {}; m() {} }), () => `${[1]}${{}}`, () => ((s) => s)`a${1}`,
+        () => __.chain().map(x => x).filter(x => x).value(), () => __.readAttachment('x', function () { [].concat([1]); }),
+        () => __.response.setBody({a: 1}), () => __.response.appendBody('x'), () => __.request.getBody(),
+        () => __.filter(function () { return true; }), () => console.log('%s', 1), () => __.createDocument('x', {a: 1}),
+        () => { added = {}; }, () => new Date(0).toISOString(), () => [].values().map(x => x).toArray(),
+        () => Object.assign({}, {toString: 1, valueOf: 2}), () => eval('var evaluated = 1; (function () {})'),
+        () => new Uint8Array(100), () => /(?<a>x)/d.exec('x').indices, () => (1).toFixed(2) + 2n ** 70n,
+    ];
+    for (var i = 0; i < tries.length; i++) {
+        try { tries[i](); } catch (e) { try { [e.stack]; e.message = 'm'; } catch (f) {} }
+    }
+}";
+
+#[test]
+fn a_run_that_wants_for_memory_everywhere_leaves_the_engine_as_it_was() {
+    let fresh = described(&shared(), PROCEDURE);
+    let mut sandbox = shared();
+    // From here on it is compiled.
+    play(&sandbox, WORK, PROCEDURE).unwrap();
+    assert!(sandbox.renew());
+    let mut n_failed = 0;
+    for step in 0..600 {
+        sandbox.runtime.run_gc();
+        let used = usize::try_from(sandbox.runtime.memory_usage().malloc_size).unwrap();
+        sandbox.runtime.set_memory_limit(used + step * 64);
+        n_failed += usize::from(play(&sandbox, WORK, PROCEDURE).is_err());
+        sandbox.runtime.set_memory_limit(sandbox.memory_bytes_max);
+        assert!(sandbox.renew(), "{step}");
+        if step % 60 == 0 {
+            assert_eq!(described(&sandbox, PROCEDURE), fresh, "{step}");
+            assert!(sandbox.renew());
+        }
+    }
+    assert!(
+        (10..300).contains(&n_failed),
+        "{n_failed}: it has too little at first, and enough in the end"
+    );
+}
+
+#[test]
+fn a_run_that_wants_for_stack_everywhere_leaves_the_engine_as_it_was() {
+    let fresh = described(&shared(), PROCEDURE);
+    let mut sandbox = shared();
+    let body = format!(
+        "function () {{
+            {WORK}
+            var n = 0;
+            function deeper() {{ try {{ n++; deeper(); }} catch (e) {{ work(); }} work(); if (n > 100) throw 1; }}
+            try {{ deeper(); }} catch (e) {{}}
+            __.response.setBody(n);
+        }}"
+    );
+    let depth = play(&sandbox, &body, PROCEDURE).unwrap();
+    assert!(depth.parse::<u32>().unwrap() > 100, "{depth}");
+    assert!(sandbox.renew());
+    assert_eq!(described(&sandbox, PROCEDURE), fresh);
+}
