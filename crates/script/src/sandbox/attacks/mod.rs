@@ -132,6 +132,30 @@ fn variables_of_the_language_have_their_values_again() {
 }
 
 #[test]
+fn code_of_text_declares_nothing_that_lasts() {
+    for attack in [
+        "(0, eval)('var left = 1; function left2() {} { function left3() {} }');",
+        "(0, eval)('let left = 1; const left2 = 2; class left3 {}');",
+        "(0, eval)('function parseInt() { return 7; }');",
+        "(0, eval)('var JSON = 1; function Map() {}; var undefined;');",
+        "(0, eval)('let parseInt = 7; class Map {}');",
+        "eval('var left = 1; let left2 = 2; function left3() {} globalThis.left = left');",
+        "Function('}); let left = 1; const left2 = 2; class left3 {} (function () {');",
+        "Function('}); var left = 1; function left2() {} (function () {');",
+        "Function('a = left = 1', '')(); new Function('this.left2 = 2')();",
+        "(function* () {}).constructor('left = 1')().next();",
+        "(async function () {}).constructor('await 1; left = 1; await 1; left2 = 2')();",
+        "(async function* () {}).constructor('yield left = 1')().next();",
+        "with (globalThis) { eval('var left = 1'); left2 = 2; }",
+        "[1].map(eval.bind(null, 'var left = 1'));",
+        "JSON.parse('[1]', function () { left = 1; });",
+    ] {
+        let seen = "[typeof left, typeof left2, typeof left3, parseInt('1'), typeof JSON, typeof Map.groupBy]";
+        assert!(goes_on_after(attack, seen), "{attack}");
+    }
+}
+
+#[test]
 fn memory_that_a_run_leaves_is_not_missed_by_the_next() {
     let seen = "new Uint8Array(48 << 20).length";
     // Cycles, which only the collector finds.
