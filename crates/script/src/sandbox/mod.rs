@@ -191,7 +191,7 @@ impl Sandbox {
         self.prepared_for.as_ref().is_none_or(|version| *version == script.version)
     }
 
-    /// The function that gives the script's own function. If this succeeds, nothing of the script has run.
+    /// The function that gives the script's own function; it gives a new one every time and keeps nothing.
     pub(crate) fn compile<'js>(
         &self,
         ctx: &Ctx<'js>,
