@@ -87,12 +87,13 @@ const BUILT_IN: [&str; 29] = [
 
 /// Methods that a script might put on an array, a function or the like in the place of the inherited one.
 #[rustfmt::skip]
-const METHODS: [&str; 52] = [
+const METHODS: [&str; 57] = [
     "add", "apply", "at", "bind", "call", "catch", "clear", "concat", "copyWithin", "delete", "entries", "every",
     "exec", "fill", "filter", "finally", "find", "findIndex", "findLast", "findLastIndex", "flat", "flatMap",
     "forEach", "get", "has", "includes", "indexOf", "join", "keys", "lastIndexOf", "map", "next", "pop", "push",
     "reduce", "reduceRight", "return", "reverse", "set", "shift", "slice", "some", "sort", "splice", "test", "then",
-    "throw", "toReversed", "toSorted", "toSpliced", "unshift", "values",
+    "throw", "toJSON", "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift", "valueOf",
+    "values", "with",
 ];
 
 /// Says whether runs of this body may share an engine.
@@ -134,13 +135,21 @@ fn is_more_than_used(body: &str, at: usize, name: &str) -> bool {
     let is_another =
         before.is_some_and(|it| is_name(it) || ".'\"`".contains(it)) || after.is_some_and(is_name);
     let rest = body[at + name.len()..].trim_start();
-    if is_another || rest.starts_with('(') {
+    if is_another || rest.starts_with('(') || is_looked_at(&body[..at], rest) {
         return false;
     }
     match rest.strip_prefix('.') {
         Some(rest) => is_written(rest.trim_start().trim_start_matches(is_name)),
         None => true,
     }
+}
+
+/// Says whether what stands between these is only compared with, or called for each element of a list.
+fn is_looked_at(before: &str, after: &str) -> bool {
+    let before = before.trim_end();
+    let is_called =
+        [".map(", ".filter("].iter().any(|it| before.ends_with(it)) && after.starts_with(')');
+    is_called || before.ends_with(" instanceof")
 }
 
 /// Says whether the method named at this place is assigned to.
@@ -178,9 +187,11 @@ mod tests {
             "function () { Math . n += 1; Math.n++; }",
             "function () { JSON [ 'x' ] = 1; }",
             "function () { var m = Math; m.x = 1; }",
-            "function () { [Object].forEach(f); }",
+            "function () { [Object].forEach(f); list.map(Math, f); }",
+            "function () { list.map(f, Math); }",
             "function () { getContext.seen = (getContext.seen || 0) + 1; }",
             "function () { list.find = function () {}; }",
+            "function () { date.toJSON = function () {}; list.toString = f; }",
             "function () { x.__proto__.y = 1; }",
             "function () { x.\\u0070rototype = 1; }",
             "class A extends B {}",
@@ -197,6 +208,7 @@ mod tests {
             "function () { if (list.find(f) === 1 || Math.PI >= 3 || Date.now() == 2) throw new Error('x'); }",
             "function () { item.Date = new Date(); item.kind = 'Map'; list.map(x => x.get); }",
             "function () { getContext().getResponse().setBody(String(ErrorCodes.NotFound)); }",
+            "function () { if (e instanceof Error && !(e instanceof TypeError)) list.map(Number).filter(Boolean); }",
             "function () { delete item.x; delete item [y]; __.deleteDocument(link); m.delete(1); }",
         ] {
             assert!(may_share(body), "{body}");
