@@ -28,10 +28,10 @@ pub(crate) const ERROR_TEXT_MAX: usize = 4 << 10;
 // Limit: room on top of the memory limit in which the end of a run is described.
 pub(crate) const MEMORY_RESERVE: usize = 4 << 20;
 
-// Limit: a run on the thread of a request. One that needs more begins again on a thread for scripts. The memory bounds
-// what a native function can do before the engine next looks at the clock.
+// Limit: a run on the thread of a request. One that needs more begins again on a thread for scripts. The engine looks at
+// the clock after some thousand steps: with texts of up to a megabyte, these are at worst half a second.
 pub(crate) const BRIEF_TIME: Duration = Duration::from_millis(2);
-pub(crate) const BRIEF_MEMORY_BYTES: usize = 16 << 20;
+pub(crate) const BRIEF_MEMORY_BYTES: usize = 2 << 20;
 // Limit: a run this quick on a thread for scripts lets the next one be on the thread of its request.
 pub(crate) const QUICK_TIME: Duration = Duration::from_millis(1);
 // Limit: scripts that may.

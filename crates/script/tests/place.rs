@@ -69,8 +69,13 @@ async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
             ("function (n) { for (var i = 0; i < n; i++); }", "[1]", "[1e12]"),
             ("function (n) { (function f() { if (n > 0) f(n--); })(); }", "[1]", "[1e9]"),
             ("function (n) { var s = 'x'; for (; n > 0; n--) s += s; }", "[1]", "[60]"),
-            ("function (n) { var a = []; a.length = n; return '' + a; }", "[1]", "[4e9]"),
-            ("function (n) { var a = []; a.length = n; __.response.setBody(a); }", "[1]", "[4e9]"),
+            ("function (n) { var a = []; for (; n > 0; n--) a.push([a, a]); }", "[1]", "[1e12]"),
+            (
+                "function (n) { var a = 'x', b = 'x', c = 0; for (var i = 0; i < n; i++) { a += a; b += b; } \
+                 while (n > 1 && a == b && c < 1000000000) c++; }",
+                "[1]",
+                "[19]",
+            ),
             ("function (n) { if (n) throw new Error('x'); }", "[0]", "[1]"),
         ] {
             assert!(place.learns(body, harmless).await, "{body}");

@@ -65,6 +65,8 @@ pub(crate) struct Sandbox {
     runtime: Runtime,
     bridge: Rc<Bridge>,
     memory_bytes_max: usize,
+    // Limit: bytes that are in use between runs: the language, compiled scripts, cycles that wait for the collector.
+    kept_bytes_max: usize,
     /// The version of the script that was compiled ahead of its run.
     prepared_for: Option<Arc<str>>,
 }
@@ -91,7 +93,8 @@ impl Sandbox {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(limits.memory_bytes_max);
         runtime.set_max_stack_size(limits.stack_bytes_max);
-        runtime.set_gc_threshold(GC_BYTES);
+        let kept_bytes_max = GC_BYTES.min(limits.memory_bytes_max);
+        runtime.set_gc_threshold(kept_bytes_max);
         let bridge = Rc::new(Bridge::new(env.clone(), limits.response_chars_max));
         let it = Rc::clone(&bridge);
         runtime.set_interrupt_handler(Some(Box::new(move || it.clock.must_stop())));
@@ -122,6 +125,7 @@ impl Sandbox {
             runtime,
             bridge,
             memory_bytes_max,
+            kept_bytes_max,
             prepared_for: None,
         };
         Ok(sandbox)

@@ -13,17 +13,13 @@
 use rquickjs::object::Filter;
 use rquickjs::{Atom, Ctx, Function, Module, Object, Persistent};
 
-use super::{GC_BYTES, Sandbox};
+use super::Sandbox;
 
 // Limit: runs of one engine, so that what its collector leaves behind has an end.
 const RUNS_MAX: u32 = 10_000;
 
 // Limit: variables of the global that are taken away after a run. More of them take longer than a new engine.
 const ADDED_MAX: usize = 1_000;
-
-// Limit: bytes that are in use between runs: the language, compiled scripts, cycles that wait for the collector. Every
-// run may use as much memory as it could in an engine of its own, so this is on top of the limit.
-const KEPT_BYTES_MAX: usize = GC_BYTES;
 
 /// What looks after the global of an engine that serves several runs.
 pub(super) struct Guard {
@@ -67,7 +63,8 @@ impl Sandbox {
             Ok::<_, rquickjs::Error>(Guard { reset, sweep, n_globals, runs_left: RUNS_MAX })
         })?;
         self.guard = Some(guard);
-        self.memory_bytes_max += KEPT_BYTES_MAX;
+        // Every run may use as much memory as it could in an engine of its own.
+        self.memory_bytes_max += self.kept_bytes_max;
         self.runtime.set_memory_limit(self.memory_bytes_max);
         Ok(())
     }
@@ -91,7 +88,7 @@ impl Sandbox {
     /// Says whether little enough memory is in use, if need be after a look for cycles.
     fn has_room(&self) -> bool {
         // A run that needed much has put the collector off.
-        self.runtime.set_gc_threshold(GC_BYTES);
+        self.runtime.set_gc_threshold(self.kept_bytes_max);
         if self.keeps_little() {
             return true;
         }
@@ -101,7 +98,7 @@ impl Sandbox {
 
     /// Asks for a little memory below a lower limit: to count what is in use would take as long as a run.
     fn keeps_little(&self) -> bool {
-        self.runtime.set_memory_limit(KEPT_BYTES_MAX);
+        self.runtime.set_memory_limit(self.kept_bytes_max);
         let keeps_little = self.context.with(|ctx| {
             let is_given = Object::new(ctx.clone()).is_ok();
             if !is_given {
