@@ -35,11 +35,11 @@ impl<S: ItemSource + Sync> MergedSource<S> {
 
     /// Notes where the items of a list are, so that they are looked for there first.
     fn placed<'s>(&'s self, list: Entries<'s>, place: usize) -> Entries<'s> {
-        let mut last = None;
+        let mut noted = None;
         Box::new(list.inspect(move |entry| {
             let Ok(entry) = entry else { return };
             let locality = entry.number >> LOCALITY_BITS;
-            if last.replace(locality) != Some(locality) {
+            if noted.replace(locality) != Some(locality) {
                 self.places.borrow_mut().insert(locality, place);
             }
         }))

@@ -25,11 +25,27 @@ const LONG: [&str; 11] = [
     "chain", "value",
 ];
 
-/// Words of the language that are also names of native functions.
-const RESERVED: [&str; 8] = ["for", "return", "throw", "catch", "finally", "delete", "try", "with"];
+/// Words of the language that are also names of native functions. Not `with`, which makes variables of properties.
+const RESERVED: [&str; 7] = ["for", "return", "throw", "catch", "finally", "delete", "try"];
 
 /// A script that enumerates the names of all native functions, to be run before any other.
 pub(crate) const NAMES: &str = include_str!("prelude/names.js");
+
+/// The names of native functions.
+#[derive(Debug, Default)]
+pub(crate) struct Natives {
+    variables: HashSet<String>,
+    properties: HashSet<String>,
+}
+
+impl Natives {
+    /// Takes what the script above gives.
+    pub(crate) fn parse(text: &str) -> Option<Natives> {
+        let set = |line: &str| line.split(' ').map(str::to_owned).collect();
+        let (variables, properties) = text.split_once('\n')?;
+        Some(Natives { variables: set(variables), properties: set(properties) })
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'t> {
@@ -40,33 +56,71 @@ enum Token<'t> {
     Sign(u8),
 }
 
-/// Says whether a body names no native function that might take long. `natives` are the names of all there are.
-pub(crate) fn is_brief(body: &str, natives: &HashSet<String>) -> bool {
+/// Says whether a body names no native function that might take long.
+pub(crate) fn is_brief(body: &str, natives: &Natives) -> bool {
     // Comments that only some know of, and ends of lines that only some see.
     let is_odd = ["<!--", "-->", "\u{2028}", "\u{2029}"].iter().any(|it| body.contains(it));
     let Some(tokens) = (!is_odd).then(|| tokens(body)).flatten() else { return false };
+    let mut open = Vec::new();
     tokens.iter().enumerate().all(|(at, token)| {
-        let next = tokens.get(at + 1);
-        let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+        let near = Near {
+            before: at.checked_sub(1).and_then(|at| tokens.get(at)).copied(),
+            next: tokens.get(at + 1).copied(),
+            after_next: tokens.get(at + 2).copied(),
+            is_in_braces: open.last() == Some(&b'{'),
+        };
         match token {
-            Token::Name(word) if RESERVED.contains(word) => {
-                before != Some(&Token::Sign(b'.')) && next != Some(&Token::Sign(b':'))
-            }
-            // An array that says it is long is gone through to its end when it becomes text.
-            Token::Name(name) if LONG.contains(name) || *name == "length" => false,
-            Token::Name(name) if natives.contains(*name) => {
-                // Called or looked into, not kept.
-                QUICK.contains(name) && matches!(next, Some(Token::Sign(b'(' | b'.')))
-            }
-            Token::Sign(b'[') if before.is_some_and(|before| ends_value(*before)) => {
-                // A name that is made at run time could be any.
-                next == Some(&Token::Number(true)) && tokens.get(at + 2) == Some(&Token::Sign(b']'))
-            }
+            Token::Sign(sign @ (b'(' | b'[' | b'{')) => open.push(*sign),
+            Token::Sign(b')' | b']' | b'}') => drop(open.pop()),
+            _ => {}
+        }
+        match token {
+            Token::Name(name) => near.is_quick(name, natives),
+            // A name that is made at run time could be any.
+            Token::Sign(b'[') => !near.before.is_some_and(ends_value) || near.is_few_digits(),
             // What stands in brackets may name a property there too.
-            Token::Sign(b']') => !matches!(next, Some(Token::Sign(b':' | b'('))),
+            Token::Sign(b']') => !matches!(near.next, Some(Token::Sign(b':' | b'('))),
             _ => true,
         }
     })
+}
+
+/// What stands around a token.
+struct Near<'t> {
+    before: Option<Token<'t>>,
+    next: Option<Token<'t>>,
+    after_next: Option<Token<'t>>,
+    is_in_braces: bool,
+}
+
+impl Near<'_> {
+    /// Says whether a name stands for nothing that may take long.
+    fn is_quick(&self, name: &str, natives: &Natives) -> bool {
+        let is_member = self.before == Some(Token::Sign(b'.'));
+        // A property that is taken apart from others, or something that looks like it.
+        let is_part = self.is_in_braces
+            && matches!(self.before, Some(Token::Sign(b'{' | b',')))
+            && matches!(self.next, Some(Token::Sign(b'}' | b',' | b':' | b'=')));
+        let is_property = is_member || is_part || self.next == Some(Token::Sign(b':'));
+        if !is_property && RESERVED.contains(&name) {
+            return true;
+        }
+        // An array that says it is long is gone through to its end when it becomes text.
+        if is_property && LONG.contains(&name) || name == "length" {
+            return false;
+        }
+        let is_native = natives.variables.contains(name)
+            || is_property && natives.properties.contains(name)
+            || name == "with";
+        // Called or looked into, not kept.
+        let is_used = matches!(self.next, Some(Token::Sign(b'(' | b'.')));
+        !is_native || is_used && QUICK.contains(&name)
+    }
+
+    /// Says whether what follows is a short whole number in brackets.
+    fn is_few_digits(&self) -> bool {
+        self.next == Some(Token::Number(true)) && self.after_next == Some(Token::Sign(b']'))
+    }
 }
 
 /// Says whether a bracket behind this token looks something up. Words that cannot end a value are taken for such that can.
@@ -162,10 +216,13 @@ fn number(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn natives() -> HashSet<String> {
-        let extra =
-            ["indexOf", "join", "from", "Array", "call", "repeat", "slice", "for", "return"];
-        QUICK.iter().chain(&extra).map(|name| (*name).to_owned()).collect()
+    fn natives() -> Natives {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let variables = ["getContext", "isNaN", "Number", "Date", "Error", "Array", "toString"];
+        let others =
+            ["indexOf", "join", "from", "call", "repeat", "slice", "for", "return", "link"];
+        let properties = [QUICK.as_slice(), &variables, &others].concat();
+        Natives { variables: set(&variables), properties: set(&properties) }
     }
 
     #[test]
@@ -186,6 +243,7 @@ mod tests {
             }",
             "function (a) { getContext().getResponse().setBody({sum: Math.max(a, 2), at: Date.now(), all: [a]}); }",
             "(a) => { const [x, y] = [1, 2]; return {x, y}; }",
+            "function (id, link) { f(id, link, 'x'); link = id; return g(link); }",
             "function (n) { for (var i = 0; i < n; i++) try { f(i); } catch (e) { delete e.x; } finally { return 1; } }",
         ] {
             assert!(is_brief(body, &natives()), "{body}");
@@ -200,6 +258,11 @@ mod tests {
             "function (x) { var { indexOf } = x; }",
             "function (x) { var f = isNaN; }",
             "function (x) { var f = x.for; }",
+            "function (x) { with (x) { y = link; } }",
+            "function (x) { var { link } = x; }",
+            "function (x) { var { a, link: b, c } = x; }",
+            "function ({ link = 1 }) {}",
+            "function (x) { var f = toString; }",
             "function (x) { var {return: f} = x; }",
             "function (x) { [Number].x; }",
             "function (x) { x['index' + 'Of'](1); }",

@@ -58,24 +58,19 @@ impl Place {
         let answer = OWN.with_borrow_mut(|own| {
             let worker = self.own(own);
             let ended = catch_unwind(AssertUnwindSafe(|| worker.invoke(invocation, host)));
-            match ended {
-                Ok(ended) => {
-                    worker.tidy();
-                    ended.ok()
-                }
-                Err(_) => {
-                    worker.forget();
-                    None
-                }
+            if let Ok(ended) = ended {
+                worker.tidy();
+                return ended.ok();
             }
+            // Whatever the panic left in the engine goes with it.
+            worker.forget();
+            None
         });
-        match answer {
-            Some(answer) => Here::Ended(answer),
-            None => {
-                self.0.brief.write().remove(version);
-                Here::Failed
-            }
+        if let Some(answer) = answer {
+            return Here::Ended(answer);
         }
+        self.0.brief.write().remove(version);
+        Here::Failed
     }
 
     fn own<'o>(&self, own: &'o mut Option<(u64, Worker)>) -> &'o mut Worker {

@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use model::Env;
 use parking_lot::Mutex;
@@ -34,11 +34,12 @@ impl Place {
     /// Runs it on threads for scripts until it is known to be brief; false if that does not happen.
     async fn learns(&self, body: &str, arguments: &str) -> bool {
         for _ in 0..200 {
-            if !matches!(self.here(body, arguments), Here::NotBegun) {
+            // A machine that is busy with something else may make it fail.
+            if matches!(self.here(body, arguments), Here::Ended(_)) {
                 return true;
             }
             let host = Arc::clone(&self.host) as _;
-            self.runtime.invoke(host, invocation(body, arguments)).await.unwrap();
+            assert!(self.runtime.invoke(host, invocation(body, arguments)).await.is_ok(), "{body}");
         }
         false
     }
@@ -64,7 +65,7 @@ async fn a_brief_script_runs_here_once_it_is_known() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
     tokio::spawn(async {
-        let place = Place::new();
+        let (place, env) = (Place::new(), Env::system());
         for (body, harmless, hostile) in [
             ("function (n) { for (var i = 0; i < n; i++); }", "[1]", "[1e12]"),
             ("function (n) { (function f() { if (n > 0) f(n--); })(); }", "[1]", "[1e9]"),
@@ -79,10 +80,11 @@ async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
             ("function (n) { if (n) throw new Error('x'); }", "[0]", "[1]"),
         ] {
             assert!(place.learns(body, harmless).await, "{body}");
-            let begin = Instant::now();
+            let begin = env.monotonic();
             assert!(matches!(place.here(body, hostile), Here::Failed), "{body}");
             // Generous: the point is that it ends.
-            assert!(begin.elapsed() < Duration::from_secs(5), "{body}: {:?}", begin.elapsed());
+            let taken = env.monotonic().saturating_sub(begin);
+            assert!(taken < Duration::from_secs(5), "{body}: {taken:?}");
             assert!(matches!(place.here(body, harmless), Here::NotBegun), "{body}");
             assert!(place.learns(body, harmless).await, "{body}");
         }

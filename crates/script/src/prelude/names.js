@@ -1,4 +1,5 @@
-// The names of all functions that the language and the server offer, wherever they are found.
+// The names of all functions that the language and the server offer: on one line those of variables, on the next those of
+// properties, wherever they are found.
 (function () {
   const { getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
   const generator = function* () {};
@@ -23,5 +24,11 @@
       open.push(value, get, set);
     }
   }
-  return [...names].join(' ');
+  const variables = [];
+  for (let object = globalThis; object !== null; object = getPrototypeOf(object)) {
+    for (const name of ownKeys(object)) {
+      if (typeof name === 'string' && names.has(name)) variables.push(name);
+    }
+  }
+  return variables.join(' ') + '\n' + [...names].join(' ');
 })()
