@@ -16,7 +16,7 @@ use rquickjs::{Atom, Ctx, Function, Module, Object, Persistent};
 use super::Sandbox;
 
 // Limit: runs of one engine, so that what its collector leaves behind has an end.
-const RUNS_MAX: u32 = 10_000;
+const RUNS_MAX: u32 = 30_000;
 
 // Limit: variables of the global that are taken away after a run. More of them take longer than a new engine.
 const ADDED_MAX: usize = 1_000;
