@@ -26,6 +26,12 @@ const WHOLE_GRACE: Duration = Duration::from_secs(50);
 /// Rows between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 4096;
 
+/// Searches in texts between two looks at the clock: each may go over a long text.
+const SEARCHES_PER_LOOK: u64 = 16;
+
+/// Bytes to search that count as one row of a page that must be brief.
+const BYTES_PER_STEP: usize = 256;
+
 /// Items between two looks at the clock.
 const ITEMS_PER_LOOK: u64 = 64;
 
@@ -103,7 +109,17 @@ pub(crate) struct Context {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     deadline: Option<Duration>,
+    /// How long after the deadline one item may still be computed.
+    grace: Duration,
     is_brief: bool,
+}
+
+impl Patience {
+    /// Returns the patience for what no page asks for: so long from now.
+    pub(crate) fn once(context: &Context, time_max: Duration) -> Patience {
+        let deadline = Some(context.env.monotonic());
+        Patience { deadline, grace: time_max, is_brief: false }
+    }
 }
 
 /// One evaluation of rows: the context and the budgets of the current item.
@@ -113,19 +129,15 @@ pub(crate) struct Run<'c> {
     patience: Patience,
     n_items: Cell<u64>,
     n_steps: Cell<u64>,
+    n_searches: Cell<u64>,
     built_bytes: Cell<usize>,
 }
 
 impl<'c> Run<'c> {
-    /// Starts without a time limit.
-    pub(crate) fn new(context: &'c Context) -> Run<'c> {
-        Run::within(context, Patience { deadline: None, is_brief: false })
-    }
-
     /// Starts with the patience of a request: an item that takes much longer is given up.
     pub(crate) fn of(context: &'c Context, request: &PageRequest<'_>) -> Run<'c> {
         let PageRequest { deadline, is_brief, .. } = *request;
-        Run::within(context, Patience { deadline, is_brief })
+        Run::within(context, Patience { deadline, grace: GRACE, is_brief })
     }
 
     /// Starts with the patience of another run.
@@ -135,6 +147,7 @@ impl<'c> Run<'c> {
             patience,
             n_items: Cell::new(0),
             n_steps: Cell::new(0),
+            n_searches: Cell::new(0),
             built_bytes: Cell::new(0),
         }
     }
@@ -165,7 +178,7 @@ impl<'c> Run<'c> {
 
     /// Counts one visited row.
     pub(crate) fn step(&self) -> Result<()> {
-        let n_steps = self.n_steps.get() + 1;
+        let n_steps = self.n_steps.get().saturating_add(1);
         self.n_steps.set(n_steps);
         if self.patience.is_brief && n_steps > STEPS_BRIEF {
             return Err(Error::Timeout);
@@ -175,9 +188,23 @@ impl<'c> Run<'c> {
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });
         }
         if n_steps.is_multiple_of(STEPS_PER_LOOK) {
-            self.check_time(GRACE)?;
+            self.check_time(self.patience.grace)?;
         }
         Ok(())
+    }
+
+    /// Counts one search in so many bytes, or what takes as long.
+    pub(crate) fn work(&self, bytes: usize) -> Result<()> {
+        let n_searches = self.n_searches.get();
+        self.n_searches.set(n_searches + 1);
+        if n_searches.is_multiple_of(SEARCHES_PER_LOOK) {
+            self.check_time(self.patience.grace)?;
+        }
+        if self.patience.is_brief {
+            let n_steps = u64::try_from(bytes / BYTES_PER_STEP).unwrap_or(u64::MAX);
+            self.n_steps.set(self.n_steps.get().saturating_add(n_steps));
+        }
+        self.step()
     }
 
     /// Counts bytes of a value that is built.

@@ -14,12 +14,17 @@ pub(crate) mod tree;
 
 pub use computed::ComputedProperty;
 
+use std::time::Duration;
+
 use model::Value;
 
 use crate::ast;
-use crate::context::Context;
+use crate::context::{Context, Patience};
 use crate::error::{Diagnostic, Error, Result};
 use scope::{Binding, GroupScope};
+
+/// Limit: time for the constants of a query; what is not computed by then is left to the rows.
+const FOLD_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// Binds a whole query.
 pub(crate) fn bind(
@@ -32,6 +37,8 @@ pub(crate) fn bind(
         parameters,
         computed,
         context,
+        patience: Patience::once(context, FOLD_TIME_MAX),
+        n_regexes: 0,
         scope: Vec::new(),
         groups: Vec::new(),
         aggregates_allowed: false,
@@ -46,6 +53,10 @@ struct Binder<'b> {
     parameters: &'b [(String, Value)],
     computed: &'b [ComputedProperty],
     context: &'b Context,
+    /// For constants.
+    patience: Patience,
+    /// How many regular expressions are compiled.
+    n_regexes: usize,
     /// The names in sight, innermost last.
     scope: Vec<Binding>,
     /// The groups whose keys and aggregates the current expression may use, innermost last.
