@@ -11,7 +11,7 @@ use std::time::Duration;
 use model::{Env, Rid, Value};
 use partition::Logical;
 use partition::scripts::{Limits, Runtime, Script};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::catalog::record::Record;
 
@@ -23,24 +23,27 @@ const TURN_WAIT_MAX: Duration = Duration::from_millis(250);
 #[derive(Debug, Clone)]
 pub(crate) struct Scripts {
     pub(crate) runtime: Runtime,
-    lanes: Arc<[Mutex<()>]>,
+    lanes: Arc<[Arc<Mutex<()>>]>,
 }
 
 impl Scripts {
     pub(crate) fn new(env: Env) -> Scripts {
-        let lanes = (0..LANES).map(|_| Mutex::new(())).collect();
+        let lanes = (0..LANES).map(|_| Arc::default()).collect();
         Scripts { runtime: Runtime::new(env, Limits::service()), lanes }
     }
 
     /// Waits for the turn of a script in a logical partition; `None` when it must go on without.
-    pub(crate) async fn turn(&self, container: &Rid, at: &Logical) -> Option<MutexGuard<'_, ()>> {
+    pub(crate) async fn turn(&self, container: &Rid, at: &Logical) -> Option<OwnedMutexGuard<()>> {
         let mut hasher = DefaultHasher::new();
         container.hash(&mut hasher);
         at.epk.hash(&mut hasher);
         let n_lanes = u64::try_from(self.lanes.len()).unwrap_or(1).max(1);
         let lane = usize::try_from(hasher.finish() % n_lanes).unwrap_or(0);
-        let lane = self.lanes.get(lane)?;
-        tokio::time::timeout(TURN_WAIT_MAX, lane.lock()).await.ok()
+        let lane = Arc::clone(self.lanes.get(lane)?);
+        if let Ok(turn) = Arc::clone(&lane).try_lock_owned() {
+            return Some(turn);
+        }
+        tokio::time::timeout(TURN_WAIT_MAX, lane.lock_owned()).await.ok()
     }
 }
 

@@ -49,7 +49,9 @@ pub use consistency::Report;
 pub use error::{Error, Result};
 pub use partition::{Partition, Watch};
 pub use patch::{PATCH_OPERATIONS_MAX, Patch};
-pub use scripted::{Executed, ExecutionFailed, Procedure, Surroundings, Triggered, TriggeredCall};
+pub use scripted::{
+    Executed, ExecutionFailed, OnDemand, Procedure, Surroundings, Triggered, TriggeredCall,
+};
 pub use settings::{LOGICAL_BYTES_MAX, Logical, Scope, Settings};
 pub use source::Source;
 pub use statistics::{LogicalStatistics, Statistics};

@@ -31,6 +31,7 @@ mod pool;
 mod run;
 mod runtime;
 mod sandbox;
+mod text;
 mod udf;
 mod value;
 

@@ -17,6 +17,7 @@ use crate::bridge::{Access, Bridge};
 use crate::exception::thrown_of;
 use crate::host::{FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage};
 use crate::link::Links;
+use crate::text::text_of;
 
 // Wire: protocol.md §13.5.
 const OUTSIDE: &str = "Function is not allowed to operate on resources outside current collection. \
@@ -51,6 +52,7 @@ fn install_world<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
     add(native, "isLogging", move || it.log.borrow().is_on())?;
     let it = Rc::clone(bridge);
     add(native, "log", move |text: String| it.log.borrow_mut().push(&text))?;
+    add(native, "text", |item: Object<'js>, base: Object<'js>| text_of(&item, &base))?;
     let it = Rc::clone(bridge);
     add(native, "bodyMax", move || it.response_chars_max as f64)?;
     let it = Rc::clone(bridge);

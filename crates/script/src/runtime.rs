@@ -1,17 +1,17 @@
 //! The door: runs scripts on threads of their own and waits for them without blocking.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::Env;
-use tokio::sync::oneshot;
 
 use crate::error::{Error, Failed, Result};
 use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Script};
 use crate::limits::{Limits, SILENCE_MAX};
 use crate::offenders::Offenders;
-use crate::pool::{Pool, Ticket, Worker};
+use crate::pool::{Answering, Pool, Taker, Ticket, Unanswered, Worker, handover};
 
 /// How often the one who waits looks whether the run is still alive. A server always has a timer that is due within a
 /// second; one that is due earlier would wake a thread for every run, only to tell it so.
@@ -52,13 +52,39 @@ impl Runtime {
     /// When it fails, what it did to the host must be dropped. A run that was given up may touch the host a little
     /// longer; its transaction must not be committed either.
     pub async fn invoke(&self, host: SharedHost, invocation: Invocation) -> Result<Answer, Failed> {
+        self.invoke_then(host, invocation, std::future::ready).await
+    }
+
+    /// The same; a run that ended well goes on with `then`, still on its thread, and what that gives is waited for.
+    /// A run that was given up does not come to it.
+    pub async fn invoke_then<T, F>(
+        &self,
+        host: SharedHost,
+        invocation: Invocation,
+        then: impl FnOnce(Answer) -> F + Send + 'static,
+    ) -> Result<T, Failed>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
         let inner = &*self.0;
         let script = invocation.script.clone();
         if inner.offenders.is_refused(&script.version, inner.env.monotonic()) {
             return Err(Error::Blocked { id: script.id.to_string() }.into());
         }
         let silence = inner.limits.time_max.saturating_add(SILENCE_MAX);
-        let ended = self.submit(silence, move |worker| worker.invoke(&invocation, host)).await;
+        let run = move |worker: &mut Worker, ticket: &Ticket| -> Answering<Result<T, Failed>> {
+            match worker.invoke(&invocation, host) {
+                Ok(answer) if ticket.settle() => {
+                    let then = then(answer);
+                    Box::pin(async { Ok(then.await) })
+                }
+                // Nobody waits for the answer of a run that was given up.
+                Ok(_) => Box::pin(std::future::ready(Err(Error::Closed.into()))),
+                Err(failed) => Box::pin(std::future::ready(Err(failed))),
+            }
+        };
+        let ended = self.submit(silence, run).await;
         let ended = ended.unwrap_or_else(|wait| Err(self.lost(wait, &script).into()));
         self.judge(&script, ended.as_ref().err().map(|failed| &failed.error));
         ended
@@ -81,7 +107,10 @@ impl Runtime {
         let scripts = functions.clone();
         // The functions have the time of a run, and the work has time of its own.
         let silence = inner.limits.time_max.saturating_mul(2).saturating_add(SILENCE_MAX);
-        let ended = self.submit(silence, move |worker| worker.with_udfs(functions, work)).await;
+        let run = move |worker: &mut Worker, _: &Ticket| -> Answering<(T, bool)> {
+            Box::pin(std::future::ready(worker.with_udfs(functions, work)))
+        };
+        let ended = self.submit(silence, run).await;
         let (result, overran) = match ended {
             Ok(ended) => ended,
             Err(wait) => {
@@ -105,26 +134,25 @@ impl Runtime {
     async fn submit<T: Send + 'static>(
         &self,
         silence: Duration,
-        run: impl FnOnce(&mut Worker) -> T + Send + 'static,
+        run: impl FnOnce(&mut Worker, &Ticket) -> Answering<T> + Send + 'static,
     ) -> Result<T, Wait> {
-        let (answer, answered) = oneshot::channel();
+        let (giver, taker) = handover();
         let ticket = self
             .0
             .pool
-            .submit(Box::new(move |worker| {
+            .submit(Box::new(move |worker, ticket| {
                 // Nobody waits any more: the client went away while the job was queued.
-                if !answer.is_closed() {
-                    // The one who waits may have left by now; then the answer has no reader.
-                    let _ = answer.send(run(worker));
+                if !giver.is_abandoned() {
+                    giver.give(run(worker, ticket));
                 }
             }))
             .map_err(Wait::from)?;
-        self.wait(answered, &ticket, silence).await
+        self.wait(taker, &ticket, silence).await
     }
 
     async fn wait<T>(
         &self,
-        mut answered: oneshot::Receiver<T>,
+        mut answered: Taker<T>,
         ticket: &Ticket,
         silence: Duration,
     ) -> Result<T, Wait> {
@@ -132,8 +160,8 @@ impl Runtime {
         loop {
             match tokio::time::timeout(look_every, &mut answered).await {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(_)) if ticket.was_skipped() => return Err(Wait::Busy),
-                Ok(Err(_)) => return Err(Wait::Panicked),
+                Ok(Err(Unanswered)) if ticket.was_skipped() => return Err(Wait::Busy),
+                Ok(Err(Unanswered)) => return Err(Wait::Panicked),
                 Err(_) => {}
             }
             let now = self.0.env.monotonic();

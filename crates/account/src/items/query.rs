@@ -19,6 +19,8 @@ use super::ItemRequest;
 use super::feed::Page;
 use super::query_facts::{self, Totals};
 use super::scope::FeedScope;
+use crate::account::Inner;
+use crate::container::Container;
 use crate::continuation::Kind;
 use crate::error::{Error, Result};
 use crate::operation::{IndexMetrics, QueryText};
@@ -132,16 +134,9 @@ impl ItemRequest<'_> {
 
     /// How a query is prepared; `text` tells whether it needs the container's functions.
     pub(super) fn prepare_options(&self, text: &str) -> PrepareOptions {
-        let properties = &self.container.properties;
         PrepareOptions {
             udf_host: super::udfs::may_call(text).then(|| self.udf_host()),
-            computed_properties: properties.computed.clone(),
-            is_geometry: properties.is_geometry,
-            vector_embeddings: properties.embeddings.clone(),
-            full_text: properties.full_text.clone(),
-            order_policy: Some(properties.order_policy.clone()),
-            parses: Some(Arc::clone(&self.inner.parses)),
-            ..PrepareOptions::new(self.inner.env().clone())
+            ..prepare_options(self.inner, &self.container)
         }
     }
 
@@ -345,5 +340,19 @@ fn without_resume_filter(text: &str) -> [&str; 2] {
     match filter {
         Some((from, to)) if from < to => [&text[..from], &text[to..]],
         _ => [text, ""],
+    }
+}
+
+/// How queries over a container are prepared that call no functions.
+pub(super) fn prepare_options(inner: &Inner, container: &Container) -> PrepareOptions {
+    let properties = &container.properties;
+    PrepareOptions {
+        computed_properties: properties.computed.clone(),
+        is_geometry: properties.is_geometry,
+        vector_embeddings: properties.embeddings.clone(),
+        full_text: properties.full_text.clone(),
+        order_policy: Some(properties.order_policy.clone()),
+        parses: Some(Arc::clone(&inner.parses)),
+        ..PrepareOptions::new(inner.env().clone())
     }
 }

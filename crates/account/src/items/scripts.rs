@@ -5,11 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::{Charge, ItemBody, Rid, Status, Value};
 use partition::scripts::{Operation, Script};
-use partition::{ExecutionFailed, Logical, Procedure, Surroundings, TriggeredCall};
+use partition::{ExecutionFailed, Logical, OnDemand, Procedure, Surroundings, TriggeredCall};
+use query::PrepareOptions;
 
 use super::ItemRequest;
+use super::query::prepare_options;
 use super::udfs::host_of;
+use crate::account::Inner;
 use crate::catalog::record::Record;
+use crate::container::Container;
 use crate::container_usage;
 use crate::error::{Error, Result};
 use crate::operation::ResourceKind;
@@ -76,17 +80,14 @@ impl ItemRequest<'_> {
     }
 
     fn surroundings(&self) -> Surroundings {
-        let functions = self.udf_scripts();
-        let mut prepare = self.prepare_options("");
-        prepare.udf_host = Some(host_of(&functions));
-        let tables = self.inner.catalog.tables();
-        Surroundings {
-            alt_link: self.container.name_path.clone(),
-            prepare,
-            functions: functions.into(),
-            quota: container_usage::quota(&self.container),
-            usage: container_usage::usage(&tables, &self.container),
-        }
+        let functions: Arc<[Script]> = self.udf_scripts().into();
+        let around = Around {
+            inner: self.inner.share(),
+            container: Arc::clone(&self.container),
+            functions: Arc::clone(&functions),
+        };
+        let alt_link = self.container.name_path.clone();
+        Surroundings { alt_link, functions, on_demand: Arc::new(around) }
     }
 
     /// A failure of scripts; what they logged is told too.
@@ -152,6 +153,31 @@ impl ItemRequest<'_> {
             Some(_) => self.logical(),
             None => self.logical_of_body(&ItemBody::parse(bytes)?),
         }
+    }
+}
+
+/// What a script that asks gets to know.
+#[derive(Debug)]
+struct Around {
+    inner: Inner,
+    container: Arc<Container>,
+    functions: Arc<[Script]>,
+}
+
+impl OnDemand for Around {
+    fn prepare(&self) -> PrepareOptions {
+        PrepareOptions {
+            udf_host: Some(host_of(&self.functions)),
+            ..prepare_options(&self.inner, &self.container)
+        }
+    }
+
+    fn quota(&self) -> String {
+        container_usage::quota(&self.container)
+    }
+
+    fn usage(&self) -> String {
+        container_usage::usage(&self.inner.catalog.tables(), &self.container)
     }
 }
 

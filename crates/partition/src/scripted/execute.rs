@@ -9,7 +9,7 @@ use query::PrepareOptions;
 use script::{Answer, Invocation, Operation, Role, Runtime, Script};
 
 use super::host::TransactionHost;
-use super::transaction::{Transaction, with_final_stamp};
+use super::transaction::{Submitted, Transaction, with_final_stamp};
 use crate::partition::Partition;
 use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
 
@@ -18,13 +18,19 @@ use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
 pub struct Surroundings {
     /// Wire: `dbs/<name>/colls/<name>`.
     pub alt_link: String,
-    /// How queries of the script are prepared.
-    pub prepare: PrepareOptions,
-    /// What such queries may call as `udf.…`; `prepare` knows them by name.
+    /// What queries of the script may call as `udf.…`.
     pub functions: Arc<[Script]>,
-    /// Wire: `x-ms-resource-quota` and `x-ms-resource-usage`.
-    pub quota: String,
-    pub usage: String,
+    pub on_demand: Arc<dyn OnDemand>,
+}
+
+/// What few scripts ask for, and takes time to find out.
+pub trait OnDemand: std::fmt::Debug + Send + Sync {
+    /// How queries of the script are prepared; it knows the functions by name.
+    fn prepare(&self) -> PrepareOptions;
+    /// Wire: `x-ms-resource-quota`.
+    fn quota(&self) -> String;
+    /// Wire: `x-ms-resource-usage`.
+    fn usage(&self) -> String;
 }
 
 /// A stored procedure to run.
@@ -85,25 +91,27 @@ impl Partition {
         at: &Logical,
         surroundings: &Surroundings,
         procedure: Procedure,
-        turn: impl Send,
+        turn: impl Send + 'static,
     ) -> Result<Executed, ExecutionFailed> {
         let mut run = Run::begin(self, runtime, at, surroundings).await?;
         let Procedure { script, arguments, wants_log } = procedure;
-        let answer = match run.invoke(script, Role::Procedure { arguments }, wants_log).await {
-            Ok(answer) => answer,
-            Err(error) => return Err(run.fail(error).await),
+        let functions = Arc::clone(&run.functions);
+        let role = Role::Procedure { arguments };
+        let invocation = Invocation { script, role, functions, wants_log };
+        let host = Arc::clone(&run.host);
+        // The commit begins on the thread of the script, so that the task here is woken only when it is durable.
+        let then = move |answer: Answer| {
+            let submitted = submit(&host);
+            drop(turn);
+            settle_procedure(answer, submitted)
         };
-        let submitted = run.submit()?;
-        drop(turn);
-        let (charge, log) = (submitted.charge, answer.log);
-        let settled = submitted.settle().await;
-        let settled =
-            settled.map_err(|error| ExecutionFailed { error, log: log.clone(), charge })?;
-        let body = match (answer.body, &settled.stamp) {
-            (Some(body), Some(stamp)) => Some(with_final_stamp(&body, stamp)),
-            (body, _) => body,
-        };
-        Ok(Executed { body, log, charge, lsn: settled.lsn })
+        match runtime.invoke_then(Arc::clone(&run.host) as _, invocation, then).await {
+            Ok(executed) => executed,
+            Err(failed) => {
+                run.log = failed.log;
+                Err(run.fail(Error::Script(failed.error)).await)
+            }
+        }
     }
 
     /// Carries out a write, its pre-triggers before and its post-triggers behind it, as one transaction.
@@ -120,8 +128,10 @@ impl Partition {
             Ok(changed) => changed,
             Err(error) => return Err(run.fail(error).await),
         };
-        let submitted = run.submit()?;
+        let submitted = submit(&run.host);
         drop(turn);
+        let submitted =
+            submitted.map_err(|(error, charge)| ExecutionFailed { error, log: None, charge })?;
         let charge = submitted.charge;
         let fail = |error| ExecutionFailed { error, log: None, charge };
         let settled = submitted.settle().await.map_err(fail)?;
@@ -132,6 +142,38 @@ impl Partition {
             outcome.body = Some(with_final_stamp(&body, stamp).into());
         }
         Ok(Triggered { outcome, lsn: settled.lsn })
+    }
+}
+
+/// Ends a script's hold on its transaction and puts the commit on the way; on failure with what the work cost.
+fn submit(host: &Mutex<TransactionHost>) -> Result<Submitted, (Error, Charge)> {
+    let transaction = host.lock().take().map_err(|error| (error, Charge::ZERO))?;
+    let charge = transaction.charge;
+    transaction.submit().map_err(|error| (error, charge))
+}
+
+/// Waits until what a procedure did is durable.
+async fn settle_procedure(
+    answer: Answer,
+    submitted: Result<Submitted, (Error, Charge)>,
+) -> Result<Executed, ExecutionFailed> {
+    let Answer { body, log } = answer;
+    let (settled, charge) = match submitted {
+        Ok(submitted) => {
+            let charge = submitted.charge;
+            (submitted.settle().await, charge)
+        }
+        Err((error, charge)) => (Err(error), charge),
+    };
+    match settled {
+        Ok(settled) => {
+            let body = match (body, &settled.stamp) {
+                (Some(body), Some(stamp)) => Some(with_final_stamp(&body, stamp)),
+                (body, _) => body,
+            };
+            Ok(Executed { body, log, charge, lsn: settled.lsn })
+        }
+        Err(error) => Err(ExecutionFailed { error, log, charge }),
     }
 }
 
@@ -188,14 +230,6 @@ impl<'a> Run<'a> {
             response = self.invoke(script, role, false).await?.body;
         }
         Ok(response.filter(|response| Some(response) != shown.as_ref()))
-    }
-
-    /// Ends the scripts' hold on the transaction and puts its commit on the way.
-    fn submit(&mut self) -> Result<super::transaction::Submitted, ExecutionFailed> {
-        let transaction = self.host.lock().take()?;
-        let charge = transaction.charge;
-        let log = self.log.clone();
-        transaction.submit().map_err(|error| ExecutionFailed { error, log, charge })
     }
 
     /// Ends the transaction without effect. Like every failure, it is told when what it relies on is durable.

@@ -1,11 +1,13 @@
 //! A transaction behind the seam of the script engine.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use model::{Failure as _, ItemBody, Value};
 use query::{PrepareOptions, Statement};
 use script::{FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage, Usage};
 
-use super::execute::Surroundings;
+use super::execute::{OnDemand, Surroundings};
 use super::transaction::{Transaction, is_not_modified};
 use crate::{Error, ItemCall, ItemOp, Result};
 
@@ -15,25 +17,17 @@ pub(super) struct TransactionHost {
     transaction: Option<Transaction>,
     self_link: String,
     alt_link: String,
-    prepare: PrepareOptions,
-    usage: Usage,
+    on_demand: Arc<dyn OnDemand>,
+    prepare: Option<PrepareOptions>,
 }
 
 impl TransactionHost {
     pub(super) fn new(transaction: Transaction, surroundings: &Surroundings) -> TransactionHost {
-        let statistics = transaction.partition.statistics();
-        let settings = &transaction.ground.settings;
-        let usage = Usage {
-            current_mb: megabytes(statistics.bytes),
-            max_mb: megabytes(settings.logical_bytes_max),
-            current_text: surroundings.usage.clone(),
-            max_text: surroundings.quota.clone(),
-        };
         TransactionHost {
-            self_link: settings.container_link.to_string(),
+            self_link: transaction.ground.settings.container_link.to_string(),
             alt_link: surroundings.alt_link.clone(),
-            prepare: surroundings.prepare.clone(),
-            usage,
+            on_demand: Arc::clone(&surroundings.on_demand),
+            prepare: None,
             transaction: Some(transaction),
         }
     }
@@ -98,7 +92,13 @@ impl Host for TransactionHost {
     }
 
     fn usage(&self) -> Usage {
-        self.usage.clone()
+        let Some(transaction) = &self.transaction else { return Usage::default() };
+        Usage {
+            current_mb: megabytes(transaction.partition.statistics().bytes),
+            max_mb: megabytes(transaction.ground.settings.logical_bytes_max),
+            current_text: self.on_demand.usage(),
+            max_text: self.on_demand.quota(),
+        }
     }
 
     fn read(
@@ -148,13 +148,15 @@ impl Host for TransactionHost {
         parameters: &[(String, Value)],
         page: PageRequest<'_>,
     ) -> HostResult<QueryPage> {
-        let prepare = self.prepare.clone();
+        let prepare = self.prepare.take().unwrap_or_else(|| self.on_demand.prepare());
         let run = || -> Result<query::Page> {
             let statement = Statement::prepare(text, parameters, &prepare)?;
             let PageRequest { items_max, continuation, deadline } = page;
             self.transaction()?.query(&statement, items_max, continuation, deadline)
         };
-        let page = { run }().map_err(|error| refused(&error))?;
+        let page = { run }();
+        self.prepare = Some(prepare);
+        let page = page.map_err(|error| refused(&error))?;
         let rows = page.rows.iter().map(query::Row::to_bytes).collect();
         Ok(QueryPage { rows, continuation: page.continuation })
     }

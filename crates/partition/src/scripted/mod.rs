@@ -12,4 +12,6 @@ mod host;
 mod overlay;
 mod transaction;
 
-pub use execute::{Executed, ExecutionFailed, Procedure, Surroundings, Triggered, TriggeredCall};
+pub use execute::{
+    Executed, ExecutionFailed, OnDemand, Procedure, Surroundings, Triggered, TriggeredCall,
+};

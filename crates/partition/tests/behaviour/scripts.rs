@@ -4,18 +4,35 @@ use std::sync::Arc;
 
 use model::{Env, Failure as _, Lsn};
 use partition::scripts::{Limits, Operation, Runtime, Script};
-use partition::{Executed, ExecutionFailed, Procedure, Scope, Surroundings, TriggeredCall};
+use partition::{
+    Executed, ExecutionFailed, OnDemand, Procedure, Scope, Surroundings, TriggeredCall,
+};
 
 use crate::support::held::HeldStore;
 use crate::support::*;
 
+#[derive(Debug)]
+struct Nothing(Env);
+
+impl OnDemand for Nothing {
+    fn prepare(&self) -> query::PrepareOptions {
+        query::PrepareOptions::new(self.0.clone())
+    }
+
+    fn quota(&self) -> String {
+        String::new()
+    }
+
+    fn usage(&self) -> String {
+        String::new()
+    }
+}
+
 fn surroundings(env: &Env) -> Surroundings {
     Surroundings {
         alt_link: "dbs/d/colls/c".to_owned(),
-        prepare: query::PrepareOptions::new(env.clone()),
         functions: [].into(),
-        quota: String::new(),
-        usage: String::new(),
+        on_demand: Arc::new(Nothing(env.clone())),
     }
 }
 

@@ -10,6 +10,7 @@
 //! Invariant: `n_threads` counts threads that take work, `n_lost` those given up and still busy.
 
 mod crew;
+mod handover;
 mod ticket;
 mod watch;
 mod worker;
@@ -28,10 +29,11 @@ use crate::limits::{Limits, QUEUE_WAIT_MAX, THREAD_STACK_BYTES, THREADS_LOST_MAX
 use crew::{Crew, Member, PATIENCE};
 use watch::Watchman;
 
+pub(crate) use handover::{Answering, Taker, Unanswered, handover};
 pub(crate) use ticket::Ticket;
 pub(crate) use worker::Worker;
 
-pub(crate) type Job = Box<dyn FnOnce(&mut Worker) + Send>;
+pub(crate) type Job = Box<dyn FnOnce(&mut Worker, &Ticket) + Send>;
 
 #[derive(Debug)]
 pub(crate) struct Pool(Arc<Shared>);
@@ -168,7 +170,7 @@ fn work(shared: &Arc<Shared>) {
     shared.state.lock().crew.came();
     while let Some((Queued { job, ticket, .. }, now)) = next(shared, &me) {
         ticket.start(now);
-        if catch_unwind(AssertUnwindSafe(|| job(&mut worker))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| job(&mut worker, &ticket))).is_err() {
             // The job's answer was dropped with it; whatever the panic left in the engines goes too.
             worker.forget();
         }

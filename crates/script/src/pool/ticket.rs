@@ -1,4 +1,4 @@
-//! Where a job is: waiting, running, done, skipped, or given up by the one who waits for it.
+//! Where a job is: waiting, running, settling, done, skipped, or given up by the one who waits for it.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,6 +8,7 @@ const RUNNING: u8 = 1;
 const DONE: u8 = 2;
 const SKIPPED: u8 = 3;
 const GIVEN_UP: u8 = 4;
+const SETTLING: u8 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Ticket {
@@ -29,18 +30,23 @@ impl Ticket {
         self.state.store(SKIPPED, Ordering::Release);
     }
 
+    /// Notes that what the job did is about to take effect: it cannot be given up any more. False when it was.
+    pub(crate) fn settle(&self) -> bool {
+        self.turn(RUNNING, SETTLING)
+    }
+
     /// False when the job was given up meanwhile.
     pub(super) fn finish(&self) -> bool {
-        self.turn(DONE)
+        self.turn(RUNNING, DONE) || self.turn(SETTLING, DONE)
     }
 
     /// False when the job is not running.
     pub(super) fn give_up(&self) -> bool {
-        self.turn(GIVEN_UP)
+        self.turn(RUNNING, GIVEN_UP)
     }
 
-    fn turn(&self, to: u8) -> bool {
-        self.state.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    fn turn(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     pub(crate) fn was_skipped(&self) -> bool {
@@ -72,5 +78,16 @@ mod tests {
         assert!(ticket.give_up());
         assert!(!ticket.finish());
         assert!(!ticket.runs_longer_than(Duration::ZERO, Duration::from_secs(99)));
+        assert!(!ticket.settle());
+    }
+
+    #[test]
+    fn what_takes_effect_is_not_given_up() {
+        let ticket = Ticket::new();
+        ticket.start(Duration::from_secs(10));
+        assert!(ticket.settle());
+        assert!(!ticket.give_up());
+        assert!(!ticket.runs_longer_than(Duration::ZERO, Duration::from_secs(99)));
+        assert!(ticket.finish());
     }
 }

@@ -6,6 +6,7 @@
 import { apply, fixed, install as installGlobals, own, parse, refusal, stringify } from 'globals';
 
 const { assign, create, defineProperty, freeze } = Object;
+const plain = Object.prototype;
 const noOptions = freeze({ __proto__: null });
 
 // The roles of scripts, as `run.rs` numbers them.
@@ -131,7 +132,7 @@ export function install(native, installQuery) {
     if (makesId && !item.id && options.disableAutomaticIdGeneration !== true) {
       item = assign({}, item, { id: native.uuid() });
     }
-    return stringify(item);
+    return native.text(item, plain) ?? stringify(item);
   }
 
   function newQuery(query) {
