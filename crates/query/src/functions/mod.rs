@@ -67,7 +67,7 @@ impl Prepared {
 }
 
 pub(crate) use fulltext::{
-    Statistics, bm25, bm25_of_counts, n_occurrences, prepare as prepare_text, terms_of,
+    Statistics, bm25_of_counts, n_occurrences, prepare as prepare_text, terms_of,
 };
 pub(crate) use regex::{pattern_arguments, prepare as prepare_regex};
 pub(crate) use spatial::{Bounds, Extent, extent};
