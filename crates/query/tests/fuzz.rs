@@ -398,3 +398,32 @@ fn many_patterns_are_all_looked_for() {
         assert_eq!(run_all(&statement, &sample(), 10).unwrap().len(), n_found, "{pattern}");
     }
 }
+
+/// Nothing ends a single search: it is refused when it could take minutes, and only then.
+#[test]
+fn long_patterns_on_long_texts_are_refused() {
+    let options = PrepareOptions::new(Env::fixed(1, 1));
+    let long = || vec![("@t".to_string(), Value::from("ab".repeat(1 << 19)))];
+    let words: Vec<String> = (0..500).map(|n| format!("{n}whatever")).collect();
+    let (words, literal) = (words.join("|"), format!("{}[bc]", "a".repeat(8000)));
+    for (pattern, is_run) in [
+        (r"[ab]*a[ab]{8000}c", false),
+        (r"(((b?){10}){20}){30}c", false),
+        (r"[ab]{100}$", true),
+        (r"\\w{50}$", true),
+        (words.as_str(), true),
+        (literal.as_str(), false),
+    ] {
+        let text = format!("SELECT VALUE REGEXREPLACE(@t, '{pattern}', '')");
+        let statement = Statement::prepare(&text, &long(), &options).unwrap();
+        let rows = run_all(&statement, &sample(), 10);
+        assert_eq!(rows.is_ok(), is_run, "{pattern}");
+        assert!(rows.is_ok() || matches!(rows, Err(query::Error::Limit { .. })), "{pattern}");
+    }
+    let statement = Statement::prepare(
+        "SELECT VALUE REGEXMATCH(c.b, '[ab]*a[ab]{8000}c') FROM c",
+        &[],
+        &options,
+    );
+    assert_eq!(run_all(&statement.unwrap(), &sample(), 10).unwrap().len(), 3);
+}

@@ -295,6 +295,8 @@ fn what_needs_all_items_is_given_up_in_time() {
         "SELECT c.n, COUNT(1) AS n FROM c GROUP BY c.n",
         "SELECT VALUE SUM(c.n) FROM c",
         "SELECT DISTINCT VALUE c.n FROM c",
+        "SELECT VALUE COUNT(1) FROM c WHERE REGEXMATCH(c.id, '1')",
+        "SELECT VALUE COUNT(1) FROM c WHERE REGEXREPLACEALL(REPLICATE(c.id, 20), '1', '') = ''",
     ] {
         let statement = Statement::prepare(text, &[], &PrepareOptions::new(env.clone())).unwrap();
         let run = |page_time| {

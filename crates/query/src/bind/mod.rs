@@ -14,17 +14,12 @@ pub(crate) mod tree;
 
 pub use computed::ComputedProperty;
 
-use std::time::Duration;
-
 use model::Value;
 
 use crate::ast;
 use crate::context::{Context, Patience};
 use crate::error::{Diagnostic, Error, Result};
 use scope::{Binding, GroupScope};
-
-/// Limit: time for the constants of a query; what is not computed by then is left to the rows.
-const FOLD_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// Binds a whole query.
 pub(crate) fn bind(
@@ -37,7 +32,7 @@ pub(crate) fn bind(
         parameters,
         computed,
         context,
-        patience: Patience::once(context, FOLD_TIME_MAX),
+        patience: Patience::for_constants(context),
         n_regexes: 0,
         scope: Vec::new(),
         groups: Vec::new(),

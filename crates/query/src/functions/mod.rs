@@ -44,7 +44,7 @@ pub(crate) enum Prepared {
     #[default]
     Nothing,
     /// A constant regular expression; `None` when it is invalid.
-    Regex(Option<::regex::Regex>),
+    Regex(Option<Pattern>),
     /// The settings of a vector comparison.
     Vector(VectorOptions),
     /// The language of a text, and constant search terms, tokenised.
@@ -69,6 +69,6 @@ impl Prepared {
 pub(crate) use fulltext::{
     Statistics, bm25_of_counts, n_occurrences, prepare as prepare_text, terms_of,
 };
-pub(crate) use regex::{pattern_arguments, prepare as prepare_regex};
+pub(crate) use regex::{Pattern, pattern_arguments, prepare as prepare_regex};
 pub(crate) use spatial::{Bounds, Extent, extent};
 pub(crate) use vector::{prepare as prepare_vector, similarity};
