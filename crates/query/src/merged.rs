@@ -22,7 +22,7 @@ const LOCALITY_BITS: u32 = 40;
 pub struct MergedSource<S> {
     sources: Vec<S>,
     degree: usize,
-    /// By the upper bits of a number: the source that had the last such item.
+    /// By the upper bits of a number: the source that had the last such item or index entry.
     places: RefCell<HashMap<u64, usize>>,
 }
 
@@ -31,6 +31,18 @@ impl<S: ItemSource + Sync> MergedSource<S> {
     pub fn new(sources: Vec<S>, degree: usize) -> MergedSource<S> {
         let degree = degree.clamp(1, DEGREE_MAX);
         MergedSource { sources, degree, places: RefCell::default() }
+    }
+
+    /// Notes where the items of a list are, so that they are looked for there first.
+    fn placed<'s>(&'s self, list: Entries<'s>, place: usize) -> Entries<'s> {
+        let mut noted = None;
+        Box::new(list.inspect(move |entry| {
+            let Ok(entry) = entry else { return };
+            let locality = entry.number >> LOCALITY_BITS;
+            if noted.replace(locality) != Some(locality) {
+                self.places.borrow_mut().insert(locality, place);
+            }
+        }))
     }
 
     /// The indexes of all sources; `None` if one has none.
@@ -108,7 +120,10 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
         direction: Direction,
     ) -> Entries<'_> {
         let indexes = self.indexes().unwrap_or_default();
-        let lists = indexes.iter().map(|index| index.seek_in(name, span, after, direction));
+        let lists = indexes
+            .iter()
+            .enumerate()
+            .map(|(place, index)| self.placed(index.seek_in(name, span, after, direction), place));
         merge(lists.collect(), move |left, right| {
             let order = left.term.cmp(&right.term).then(left.number.cmp(&right.number));
             match direction {

@@ -64,3 +64,13 @@ pub struct Answer {
     /// Percent-encoded, if logging was asked for.
     pub log: Option<String>,
 }
+
+/// What became of a run on the thread of its request.
+#[derive(Debug)]
+pub enum Here {
+    Ended(Answer),
+    /// It did something to the host, and it does not count.
+    Failed,
+    /// There was none: the script is not known to be brief, or this is no thread for it.
+    NotBegun,
+}

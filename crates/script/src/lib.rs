@@ -17,6 +17,7 @@
 //! Deliberately absent: stores, queries, HTTP, files, sockets, timers.
 
 mod bridge;
+mod brief;
 mod clock;
 mod error;
 mod exception;
@@ -27,6 +28,7 @@ mod link;
 mod log;
 mod native;
 mod offenders;
+mod place;
 mod pool;
 mod run;
 mod runtime;
@@ -39,7 +41,7 @@ pub use error::{Error, Failed, Result};
 pub use host::{
     FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage, SharedHost, Usage,
 };
-pub use invocation::{Answer, Invocation, Operation, Role, Script};
+pub use invocation::{Answer, Here, Invocation, Operation, Role, Script};
 pub use limits::Limits;
 pub use runtime::Runtime;
 pub use udf::call_udf;

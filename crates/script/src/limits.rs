@@ -28,6 +28,15 @@ pub(crate) const ERROR_TEXT_MAX: usize = 4 << 10;
 // Limit: room on top of the memory limit in which the end of a run is described.
 pub(crate) const MEMORY_RESERVE: usize = 4 << 20;
 
+// Limit: a run on the thread of a request. One that needs more begins again on a thread for scripts. The engine looks at
+// the clock after some thousand steps: with texts of up to a megabyte, these are at worst half a second.
+pub(crate) const BRIEF_TIME: Duration = Duration::from_millis(2);
+pub(crate) const BRIEF_MEMORY_BYTES: usize = 2 << 20;
+// Limit: a run this quick on a thread for scripts lets the next one be on the thread of its request.
+pub(crate) const QUICK_TIME: Duration = Duration::from_millis(1);
+// Limit: scripts that may.
+pub(crate) const BRIEF_SCRIPTS_MAX: usize = 1_000;
+
 // Limit: stack of a script thread; the engine's share is `stack_bytes_max`, the rest is for the host below it.
 pub(crate) const THREAD_STACK_BYTES: usize = 4 << 20;
 

@@ -23,6 +23,9 @@ use crate::text::text_of;
 const OUTSIDE: &str = "Function is not allowed to operate on resources outside current collection. \
                        Make sure that the link provided belongs to current collection.";
 
+// Limit: text of the parameters of a query. Parsed it takes many times the memory, which is not the engine's.
+const PARAMETERS_BYTES_MAX: usize = 2 << 20;
+
 /// Makes the object that the prelude is installed with.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, bridge: &Rc<Bridge>) -> Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
@@ -237,6 +240,12 @@ fn position(text: &str) -> HostResult<u64> {
 
 fn parse_parameters(json: &str) -> HostResult<Vec<(String, Json)>> {
     let invalid = || HostError::new(Status::BAD_REQUEST, "One of the input values is invalid.");
+    if json.len() > PARAMETERS_BYTES_MAX {
+        return Err(HostError::new(
+            Status::TOO_LARGE,
+            "The parameters of the query are too large.",
+        ));
+    }
     let list = model::json::parse(json.as_bytes()).map_err(|_| invalid())?;
     let entries = list.as_array().ok_or_else(invalid)?;
     entries
@@ -331,6 +340,8 @@ mod tests {
         for bad in ["", "{}", "[1]", r#"[{"value":1}]"#, r#"[{"name":1}]"#] {
             assert!(parse_parameters(bad).is_err(), "{bad}");
         }
+        let long = format!(r#"[{{"name":"@a","value":"{}"}}]"#, "x".repeat(PARAMETERS_BYTES_MAX));
+        assert_eq!(parse_parameters(&long).unwrap_err().status, Status::TOO_LARGE);
     }
 
     #[test]

@@ -8,9 +8,10 @@ use model::Env;
 
 use crate::error::{Error, Failed, Result};
 use crate::host::SharedHost;
-use crate::invocation::{Answer, Invocation, Script};
+use crate::invocation::{Answer, Here, Invocation, Script};
 use crate::limits::{Limits, SILENCE_MAX};
 use crate::offenders::Offenders;
+use crate::place::Place;
 use crate::pool::{Answering, Pool, Taker, Ticket, Unanswered, Worker, handover};
 
 /// How often the one who waits looks whether the run is still alive. A server always has a timer that is due within a
@@ -27,6 +28,7 @@ struct Inner {
     limits: Limits,
     pool: Pool,
     offenders: Offenders,
+    place: Place,
 }
 
 impl Drop for Inner {
@@ -39,12 +41,22 @@ impl Runtime {
     /// Makes a runtime; threads start when there is work.
     pub fn new(env: Env, limits: Limits) -> Runtime {
         let pool = Pool::new(env.clone(), limits.clone());
-        Runtime(Arc::new(Inner { env, limits, pool, offenders: Offenders::default() }))
+        let place = Place::new(env.clone(), &limits);
+        Runtime(Arc::new(Inner { env, limits, pool, offenders: Offenders::default(), place }))
     }
 
     /// Returns the limits that scripts run under.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    /// Runs a procedure at once, on this thread, if it is known to be over in a moment. To change threads takes longer
+    /// than such a run.
+    ///
+    /// What a run that failed did to the host must be dropped, and nothing else follows from it: it is to be
+    /// [invoked](Runtime::invoke), and that says why it fails.
+    pub fn invoke_here(&self, host: SharedHost, invocation: &Invocation) -> Here {
+        self.0.place.run(host, invocation)
     }
 
     /// Runs a procedure or trigger against the transaction behind `host`.
@@ -73,8 +85,10 @@ impl Runtime {
             return Err(Error::Blocked { id: script.id.to_string() }.into());
         }
         let silence = inner.limits.time_max.saturating_add(SILENCE_MAX);
+        let place = self.0.place.clone();
         let run = move |worker: &mut Worker, ticket: &Ticket| -> Answering<Result<T, Failed>> {
-            match worker.invoke(&invocation, host) {
+            let ended = place.watch(worker, &invocation, |worker| worker.invoke(&invocation, host));
+            match ended {
                 Ok(answer) if ticket.settle() => {
                     let then = then(answer);
                     Box::pin(async { Ok(then.await) })

@@ -60,7 +60,8 @@ impl<'js> Writer<'_, 'js> {
         let is_plain = !object.is_proxy()
             && !object.is_array()
             && object.get_prototype().is_none_or(|prototype| prototype == *self.base)
-            && !has_own_way(object)?;
+            && !has_own_way(object)?
+            && !may_be_raw(object)?;
         if !is_plain || depth > DEPTH_MAX {
             return Ok(Kind::Unusual);
         }
@@ -84,11 +85,15 @@ impl<'js> Writer<'_, 'js> {
                 Kind::Absent => self.text.truncate(before),
                 Kind::Unusual => return Ok(Kind::Unusual),
             }
+            // A long string takes the engine's memory once, however many properties have it.
+            if self.text.len() > BYTES_MAX {
+                return Ok(Kind::Unusual);
+            }
         }
         self.text.push(b'}');
         // Nothing to see, as on a boxed number whose prototype was changed.
         let is_empty = self.text.len() == start + 1;
-        Ok(if is_empty || self.text.len() > BYTES_MAX { Kind::Unusual } else { Kind::Written })
+        Ok(if is_empty { Kind::Unusual } else { Kind::Written })
     }
 
     fn array(&mut self, value: &Value<'js>, depth: usize) -> Result<Kind> {
@@ -149,6 +154,11 @@ fn has_own_way(object: &Object<'_>) -> Result<bool> {
     Ok(!object.get::<_, Value<'_>>(PredefinedAtom::ToJSON)?.is_undefined())
 }
 
+/// Says whether this may be what `JSON.rawJSON` makes: a text that stands for itself.
+fn may_be_raw(object: &Object<'_>) -> Result<bool> {
+    Ok(object.get_prototype().is_none() && object.contains_key("rawJSON")?)
+}
+
 #[cfg(test)]
 mod tests {
     use rquickjs::{Context, Runtime};
@@ -195,6 +205,7 @@ mod tests {
             r"{a:{toJSON() { return 1; }}}",
             r"{a:Object.assign([1], {toJSON() { return 1; }})}",
             r"{a:new Number(1)}",
+            r"{a:JSON.rawJSON('12345678901234567890')}",
             r"{a:Object.setPrototypeOf(new Number(1), Object.prototype)}",
             r"{a:new Proxy({}, {})}",
             r"{a:new Proxy([], {})}",
@@ -214,6 +225,26 @@ mod tests {
         ] {
             assert_eq!(both(source).0, None, "{source}");
         }
+    }
+
+    #[test]
+    fn one_long_string_under_many_names_does_not_fill_the_memory() {
+        let context = Context::full(&Runtime::new().unwrap()).unwrap();
+        context.with(|ctx| {
+            let base: Object<'_> = ctx.eval("Object.prototype").unwrap();
+            for source in [
+                "Object.fromEntries(Array.from({length: 40}, (_, i) => ['p' + i, text]))",
+                "({list: Array(40).fill(text)})",
+                "({list: Array(40).fill({text})})",
+            ] {
+                let source =
+                    format!("(() => {{ const text = 'x'.repeat(1 << 20); return {source}; }})()");
+                let item: Object<'_> = ctx.eval(&*source).unwrap();
+                let mut writer = Writer { base: &base, text: Vec::new() };
+                assert_eq!(writer.object(&item, 0).unwrap(), Kind::Unusual, "{source}");
+                assert!(writer.text.len() <= BYTES_MAX + (2 << 20), "{source}");
+            }
+        });
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! JSON values in and out of the engine, for user-defined functions. `None` is undefined.
 
 use model::{Number, Value as Json};
-use rquickjs::{Ctx, IntoJs, Result, String as JsString, Type, Value};
+use rquickjs::{Ctx, Exception, IntoJs, Result, String as JsString, Type, Value};
+
+// Limit: text of what a function gives. Parsed it takes many times the memory, which is not the engine's.
+const RESULT_BYTES_MAX: usize = 4 << 20;
 
 /// Makes a JavaScript value; scalars directly, everything else through JSON text.
 pub(crate) fn to_js<'js>(ctx: &Ctx<'js>, value: Option<&Json>) -> Result<Value<'js>> {
@@ -33,6 +36,9 @@ pub(crate) fn from_js<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<J
     }
     let Some(text) = ctx.json_stringify(value)? else { return Ok(None) };
     let text = text.to_string()?;
+    if text.len() > RESULT_BYTES_MAX {
+        return Err(Exception::throw_range(ctx, "the result of the function is too large"));
+    }
     Ok(model::json::parse(text.as_bytes()).ok())
 }
 

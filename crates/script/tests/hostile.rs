@@ -88,6 +88,9 @@ async fn recursion_without_end_overflows_its_own_stack_only() {
         "function () { var a = []; for (var i = 0; i < 1e5; i++) a = [a]; __.response.setBody(a); }",
         "function () { eval('('.repeat(100000)); }",
         "function () { new RegExp('('.repeat(100000)); }",
+        "function () { var o = {id: 'a', get x() { __.createDocument(__.getSelfLink(), o); }}; o.x; }",
+        "function () { var o = {id: 'a', n: 0}; for (var i = 0; i < 60; i++) o = {id: 'a', o}; \
+         o.o.o = {get x() { return __.upsertDocument(__.getSelfLink(), o); }}; o.o.o.x; }",
     ];
     for body in table {
         assert_eq!(status_after(body).await, 400, "{body}");

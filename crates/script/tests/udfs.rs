@@ -150,6 +150,13 @@ async fn a_function_without_end_ends_with_the_script_that_asked_for_it() {
 }
 
 #[tokio::test]
+async fn a_result_that_would_fill_the_memory_is_refused() {
+    let body = "function () { return Array(1500).fill(Array(2000).fill(0)); }";
+    let told = call(body, &[]).await.unwrap_err();
+    assert!(told.contains("the result of the function is too large"), "{told}");
+}
+
+#[tokio::test]
 async fn a_panic_in_the_work_is_contained() {
     let bench = Bench::new();
     let result = bench.runtime.with_udfs(Vec::new(), || panic!("in the work")).await;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use model::{Charge, ItemBody, Lsn};
 use parking_lot::Mutex;
 use query::PrepareOptions;
-use script::{Answer, Invocation, Operation, Role, Runtime, Script};
+use script::{Answer, Here, Invocation, Operation, Role, Runtime, Script};
 
 use super::host::TransactionHost;
 use super::transaction::{Submitted, Transaction, with_final_stamp};
@@ -98,6 +98,15 @@ impl Partition {
         let functions = Arc::clone(&run.functions);
         let role = Role::Procedure { arguments };
         let invocation = Invocation { script, role, functions, wants_log };
+        match runtime.invoke_here(Arc::clone(&run.host) as _, &invocation) {
+            Here::Ended(answer) => {
+                let submitted = submit(&run.host);
+                drop(turn);
+                return settle_procedure(answer, submitted).await;
+            }
+            Here::Failed => run = Run::begin(self, runtime, at, surroundings).await?,
+            Here::NotBegun => {}
+        }
         let host = Arc::clone(&run.host);
         // The commit begins on the thread of the script, so that the task here is woken only when it is durable.
         let then = move |answer: Answer| {

@@ -42,7 +42,7 @@ struct Last {
 }
 
 impl Worker {
-    pub(super) fn new(env: Env, limits: Limits) -> Worker {
+    pub(crate) fn new(env: Env, limits: Limits) -> Worker {
         let traits = HashMap::new();
         Worker { env, limits, shared: None, blank: None, traits, last: None, spent: None }
     }
@@ -54,7 +54,8 @@ impl Worker {
     ) -> Result<Answer, Failed> {
         let script = &invocation.script;
         let traits = self.traits_of(script);
-        let sandbox = self.engine(traits).map_err(|error| Error::Engine(error.to_string()))?;
+        let sandbox =
+            self.engine(script, traits).map_err(|error| Error::Engine(error.to_string()))?;
         // A run without functions has nothing to put at hand.
         let _leave = (!invocation.functions.is_empty()).then(|| {
             let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
@@ -69,7 +70,7 @@ impl Worker {
         ended
     }
 
-    fn traits_of(&mut self, script: &Script) -> Traits {
+    pub(crate) fn traits_of(&mut self, script: &Script) -> Traits {
         if let Some(traits) = self.traits.get(&script.version) {
             return *traits;
         }
@@ -81,7 +82,7 @@ impl Worker {
         traits
     }
 
-    fn engine(&mut self, traits: Traits) -> rquickjs::Result<Sandbox> {
+    fn engine(&mut self, script: &Script, traits: Traits) -> rquickjs::Result<Sandbox> {
         if traits.may_share {
             if let Some(sandbox) = self.shared.take() {
                 return Ok(sandbox);
@@ -91,14 +92,17 @@ impl Worker {
                 return Sandbox::shared(&self.env, &self.limits);
             }
         }
-        match self.blank.take_if(|(of, _)| of.serves(traits.entry)) {
+        let fits = |(of, sandbox): &mut (Entry, Sandbox)| {
+            of.serves(traits.entry) && sandbox.is_for(script)
+        };
+        match self.blank.take_if(fits) {
             Some((_, sandbox)) => Ok(sandbox),
             None => Sandbox::blank(traits.entry, &self.env, &self.limits),
         }
     }
 
     /// Makes what the last run used fresh again, or takes it apart, which takes a fifth of the time of a run.
-    pub(super) fn tidy(&mut self) {
+    pub(crate) fn tidy(&mut self) {
         let Some(mut sandbox) = self.spent.take() else { return };
         let ended_well = self.last.as_ref().is_some_and(|last| last.ended_well);
         if ended_well && sandbox.renew() {
@@ -124,7 +128,10 @@ impl Worker {
     }
 
     fn has_blank(&self, last: &Last) -> bool {
-        self.blank.as_ref().is_some_and(|(of, _)| of.serves(last.traits.entry))
+        let fits = |(of, sandbox): &(Entry, Sandbox)| {
+            of.serves(last.traits.entry) && sandbox.is_for(&last.script)
+        };
+        self.blank.as_ref().is_some_and(fits)
     }
 
     /// Makes what the next run will probably need. A failure shows again when a run needs the engine.
@@ -137,14 +144,14 @@ impl Worker {
             return;
         }
         let entry = last.traits.entry;
-        let Ok(sandbox) = Sandbox::blank(entry, &self.env, &self.limits) else { return };
+        let Ok(mut sandbox) = Sandbox::blank(entry, &self.env, &self.limits) else { return };
         if last.is_repeated && !last.traits.may_share {
             sandbox.prepare(&last.script);
         }
         self.blank = Some((entry, sandbox));
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.shared = None;
         self.blank = None;
         self.spent = None;

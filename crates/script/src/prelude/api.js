@@ -325,7 +325,7 @@ export function install(native, installQuery) {
   }
 
   // Makes the engine fit for several runs; `reset` ends each of them.
-  let isAsItWas;
+  let restore;
   function lock(lockLanguage) {
     const exposed = [collection, sizes];
     for (let role = 0; role < parts.length; role++) {
@@ -334,18 +334,18 @@ export function install(native, installQuery) {
       if (role !== PRE) exposed.push(context.getResponse());
     }
     const locked = lockLanguage(exposed);
-    isAsItWas = locked.isAsItWas;
+    restore = locked.restore;
     return locked.sweep;
   }
 
-  // Forgets the run. False if the engine is not as it was before; what was added to the global is not looked at.
+  // Forgets the run. False if the engine cannot be made as it was; what was added to the global is not looked at.
   function reset() {
     if (part !== undefined) {
       part.request.Body.json = undefined;
       if (part.response !== undefined) part.response.Body.json = undefined;
     }
     head = tail = part = undefined;
-    return isAsItWas();
+    return restore();
   }
 
   const { compile, describe } = globals;

@@ -7,10 +7,13 @@
 const { apply, construct, defineProperty, setPrototypeOf } = Reflect;
 const { parse, stringify } = JSON;
 const BaseError = Error;
+const BaseSyntaxError = SyntaxError;
 const BaseDate = Date;
 const BaseFunction = Function;
 const toText = String;
 const captureStackTrace = BaseError.captureStackTrace;
+const { freeze } = Object;
+const sourceOf = BaseFunction.prototype.toString;
 const dateText = BaseDate.prototype.toString;
 const match = RegExp.prototype.exec;
 const addTo = WeakSet.prototype.add;
@@ -78,18 +81,31 @@ function installDate(native) {
   own(globalThis, 'Date', ScriptDate);
 }
 
-// Parses a body without running any of it; the result, when called, gives the script's function.
+// A function of this text. The engine pastes the text between the braces of a function and looks at the whole, so the
+// text could close the brace and go on with code that would run here and now, and give a function of its own choice.
+// Frozen, for an arrow function sees the `arguments` of this one, and `callee` leads from run to run.
+function newFactory(text) {
+  const factory = BaseFunction(text);
+  // No template: it calls a method, which such a text may have replaced.
+  const isWhole = typeof factory === 'function' &&
+    apply(sourceOf, factory, []) === 'function anonymous(\n) {\n' + text + '\n}';
+  if (!isWhole) throw construct(BaseSyntaxError, ['the body of a script must be one function']);
+  freeze(factory.prototype);
+  return freeze(factory);
+}
+
+// Parses a body; the result, when called, gives the script's function.
 // A body is one function; helpers declared beside it are tolerated, and then the first one is it.
 export function compile(text) {
   try {
-    return BaseFunction('return (' + text + '\n)');
+    return newFactory('return (' + text + '\n)');
   } catch (error) {
     // Made here and not above: it costs every run and serves few.
     const firstFunction = /function\s*\*?\s*([A-Za-z_$][\w$]*)\s*\(/;
     const found = apply(match, firstFunction, [text]);
     if (found === null) throw error;
     try {
-      return BaseFunction(text + '\nreturn ' + found[1]);
+      return newFactory(text + '\nreturn ' + found[1]);
     } catch {
       throw error;
     }

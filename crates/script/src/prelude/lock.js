@@ -6,7 +6,9 @@
 
 import { apply } from 'globals';
 
-const { defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
+const {
+  defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, isExtensible, ownKeys,
+} = Reflect;
 const { freeze } = Object;
 const hasKey = Set.prototype.has;
 const BaseFunction = Function;
@@ -18,8 +20,17 @@ function hidden() {
   return [
     generator, generator.prototype, async function () {}, asyncGenerator, asyncGenerator.prototype,
     [][Symbol.iterator](), new Map().entries(), new Set().values(), ''[Symbol.iterator](),
-    /x/[Symbol.matchAll]('x'), generator(), asyncGenerator(),
+    /x/[Symbol.matchAll]('x'), generator(), asyncGenerator(), [].values().map(generator),
+    Iterator.from({ next: generator }),
   ].map(getPrototypeOf);
+}
+
+// Errors have two properties whose values the engine keeps beside them, so that freezing does not hold them: a function
+// that hears of every error, and how much of the stack it is told.
+function fixStackTraces() {
+  const owner = getPrototypeOf(Error);
+  defineProperty(owner, 'prepareStackTrace', { __proto__: null, value: undefined, writable: false });
+  defineProperty(owner, 'stackTraceLimit', { __proto__: null, value: owner.stackTraceLimit, writable: false });
 }
 
 // A property of a prototype that objects below it may cover by assigning to it.
@@ -67,18 +78,20 @@ function freezeAll(roots) {
   }
 }
 
-// A function that says whether the writable variables of the global have these values. They are named in its text: to
-// look up a property by a name that is known beforehand is several times cheaper, and this runs after every run.
-function comparing(names, values) {
-  const tests = names.map((name, i) => `global.${name} === values[${i}]`);
-  return BaseFunction('global', 'values', `return () => ${tests.join(' && ')}`)(globalThis, values);
+// A function that gives the writable variables of the global these values, and throws if one is writable no longer.
+// They are named in its text: to look up a property by a name that is known beforehand is several times cheaper, and
+// this runs after every run.
+function restoring(names, values) {
+  const steps = names.map((name, i) => `global.${name} = values[${i}];`);
+  return BaseFunction('global', 'values', `'use strict'; return () => { ${steps.join(' ')} }`)(globalThis, values);
 }
 
 // Locks the language; `exposed` are objects of ours that scripts get to see. Two functions look after the global from
-// then on: whether what was there is as it was, and one that takes away what was added and says whether it could.
+// then on: one makes what was there as it was, one takes away what was added. Both say whether they could.
 export function lock(exposed) {
-  const errors = [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError];
-  for (const owner of [Object, ...errors]) yieldBelow(owner.prototype);
+  const errors = ownKeys(globalThis).map((name) => globalThis[name]?.prototype).filter((it) => it instanceof Error);
+  for (const owner of [Object.prototype, Error.prototype, ...errors]) yieldBelow(owner);
+  fixStackTraces();
   freezeAll([globalThis, ...hidden(), ...exposed]);
   const prototype = getPrototypeOf(globalThis);
   const names = ownKeys(globalThis);
@@ -93,11 +106,16 @@ export function lock(exposed) {
     writable.push(name);
     values.push(property.value);
   }
-  const hasValues = comparing(writable, values);
+  const restoreValues = restoring(writable, values);
   return {
     __proto__: null,
-    // What was there can only have got another value: nothing of it can be deleted or made anew.
-    isAsItWas: () => getPrototypeOf(globalThis) === prototype && hasValues(),
+    // What was there can only have got another value, or have become read-only: nothing of it can be deleted or made
+    // anew.
+    restore() {
+      if (getPrototypeOf(globalThis) !== prototype || !isExtensible(globalThis)) return false;
+      restoreValues();
+      return true;
+    },
     sweep() {
       const now = ownKeys(globalThis);
       for (let i = 0; i < now.length; i++) {

@@ -3,12 +3,16 @@
 //! To make one takes longer than a small script runs. An engine whose language is locked (`prelude/lock.js`) can
 //! therefore serve many runs, each with a global as fresh as the first: see [`shared`].
 
+#[cfg(test)]
+mod attacks;
 mod compiled;
 mod prelude;
 mod shared;
 mod traits;
 
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 use model::Env;
 use rquickjs::context::intrinsic;
@@ -17,6 +21,7 @@ use rquickjs::module::Declared;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Runtime};
 
 use crate::bridge::Bridge;
+use crate::brief::NAMES;
 use crate::invocation::Script;
 use crate::limits::{Limits, MEMORY_RESERVE};
 use crate::native;
@@ -30,6 +35,9 @@ pub(crate) use traits::Traits;
 /// Bytes in use before the engine first looks for cycles. Its own choice is so small that making a sandbox already
 /// starts it, and most runs end with much less.
 const GC_BYTES: usize = 8 << 20;
+
+// Limit: how long a script is compiled ahead of its run.
+const COMPILE_MAX: Duration = Duration::from_millis(100);
 
 /// What the language offers: no clocks beside `Date`, no weak references (their callbacks would run at any time).
 type Intrinsics = (
@@ -57,6 +65,10 @@ pub(crate) struct Sandbox {
     runtime: Runtime,
     bridge: Rc<Bridge>,
     memory_bytes_max: usize,
+    // Limit: bytes that are in use between runs: the language, compiled scripts, cycles that wait for the collector.
+    kept_bytes_max: usize,
+    /// The version of the script that was compiled ahead of its run.
+    prepared_for: Option<Arc<str>>,
 }
 
 /// The functions of the prelude that every run of a procedure or trigger calls.
@@ -81,7 +93,8 @@ impl Sandbox {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(limits.memory_bytes_max);
         runtime.set_max_stack_size(limits.stack_bytes_max);
-        runtime.set_gc_threshold(GC_BYTES);
+        let kept_bytes_max = GC_BYTES.min(limits.memory_bytes_max);
+        runtime.set_gc_threshold(kept_bytes_max);
         let bridge = Rc::new(Bridge::new(env.clone(), limits.response_chars_max));
         let it = Rc::clone(&bridge);
         runtime.set_interrupt_handler(Some(Box::new(move || it.clock.must_stop())));
@@ -112,6 +125,8 @@ impl Sandbox {
             runtime,
             bridge,
             memory_bytes_max,
+            kept_bytes_max,
+            prepared_for: None,
         };
         Ok(sandbox)
     }
@@ -134,6 +149,13 @@ impl Sandbox {
         sandbox.lock()?;
         sandbox.close();
         Ok(sandbox)
+    }
+
+    /// The names of all functions that a script finds, with spaces between them.
+    fn names_of_natives() -> rquickjs::Result<String> {
+        let limits = Limits { memory_bytes_max: usize::MAX, ..Limits::service() };
+        let sandbox = Sandbox::blank(Entry::Full, &Env::system(), &limits)?;
+        sandbox.context.with(|ctx| ctx.eval(NAMES))
     }
 
     /// An engine for user-defined functions.
@@ -162,15 +184,26 @@ impl Sandbox {
     }
 
     /// Compiles the script ahead of its run. A mistake in it is left for the run to find.
-    pub(crate) fn prepare(&self, script: &Script) {
+    ///
+    /// From then on the engine is for this script alone. To compile is not meant to run any of it, but the engine makes
+    /// one text of the script and what goes around it: see `newFactory` in `prelude/globals.js`.
+    pub(crate) fn prepare(&mut self, script: &Script) {
+        let clock = &self.bridge.clock;
+        clock.start(Duration::ZERO, clock.env.monotonic().saturating_add(COMPILE_MAX));
         self.context.with(|ctx| {
             if self.compile(&ctx, script).is_err() {
                 ctx.catch();
             }
         });
+        self.prepared_for = Some(Arc::clone(&script.version));
     }
 
-    /// The function that gives the script's own function. Nothing of the script has run when this returns.
+    /// Says whether the engine may run the script: it has seen the text of no other.
+    pub(crate) fn is_for(&self, script: &Script) -> bool {
+        self.prepared_for.as_ref().is_none_or(|version| *version == script.version)
+    }
+
+    /// The function that gives the script's own function; it gives a new one every time and keeps nothing.
     pub(crate) fn compile<'js>(
         &self,
         ctx: &Ctx<'js>,

@@ -2,11 +2,13 @@
 //!
 //! Three things make the global of every run fresh:
 //! - the language is locked: everything that is reachable from the global is frozen, so nothing can be kept in it;
-//! - after a run the global itself is compared with what it was, and what was added is taken away;
-//! - a script that mentions what could tell the difference, or get around it, has an engine for every run: see
-//!   [`traits`](super::traits).
+//! - after a run what was in the global before gets its value back, and what was added is taken away;
+//! - a script that mentions what could tell the difference has an engine for every run: see [`traits`](super::traits).
 //!
-//! An engine goes on only after runs that ended well.
+//! The first two are the wall: a script can build any name while it runs. `attacks/` tries to get past them.
+//!
+//! An engine goes on only after runs that ended well, and that left little memory in use: what is there counts for the
+//! run that comes next.
 
 use rquickjs::object::Filter;
 use rquickjs::{Atom, Ctx, Function, Module, Object, Persistent};
@@ -16,9 +18,12 @@ use super::Sandbox;
 // Limit: runs of one engine, so that what its collector leaves behind has an end.
 const RUNS_MAX: u32 = 10_000;
 
+// Limit: variables of the global that are taken away after a run. More of them take longer than a new engine.
+const ADDED_MAX: usize = 1_000;
+
 /// What looks after the global of an engine that serves several runs.
 pub(super) struct Guard {
-    /// Forgets the run; false if a variable of the language has another value.
+    /// Forgets the run and gives the variables of the language their values; false or an error if it could not.
     reset: Persistent<Function<'static>>,
     /// Takes away what was added to the global; false if it could not.
     sweep: Persistent<Function<'static>>,
@@ -33,7 +38,11 @@ impl Guard {
             return Ok(false);
         }
         // Nothing that was there can be deleted, so the number tells whether something was added.
-        Ok(n_globals(ctx) == self.n_globals || self.sweep.clone().restore(ctx)?.call(())?)
+        match n_globals(ctx).checked_sub(self.n_globals) {
+            Some(0) => Ok(true),
+            Some(n_added) if n_added <= ADDED_MAX => self.sweep.clone().restore(ctx)?.call(()),
+            _ => Ok(false),
+        }
     }
 }
 
@@ -54,6 +63,9 @@ impl Sandbox {
             Ok::<_, rquickjs::Error>(Guard { reset, sweep, n_globals, runs_left: RUNS_MAX })
         })?;
         self.guard = Some(guard);
+        // Every run may use as much memory as it could in an engine of its own.
+        self.memory_bytes_max += self.kept_bytes_max;
+        self.runtime.set_memory_limit(self.memory_bytes_max);
         Ok(())
     }
 
@@ -63,13 +75,39 @@ impl Sandbox {
             return false;
         };
         guard.runs_left -= 1;
-        self.context.with(|ctx| {
+        let is_fresh = self.context.with(|ctx| {
             // An error that stays pending would be taken for one of the next run.
             guard.renew(&ctx).unwrap_or_else(|_| {
                 ctx.catch();
                 false
             })
-        })
+        });
+        is_fresh && self.has_room()
+    }
+
+    /// Says whether little enough memory is in use, if need be after a look for cycles.
+    fn has_room(&self) -> bool {
+        // A run that needed much has put the collector off.
+        self.runtime.set_gc_threshold(self.kept_bytes_max);
+        if self.keeps_little() {
+            return true;
+        }
+        self.runtime.run_gc();
+        self.keeps_little()
+    }
+
+    /// Asks for a little memory below a lower limit: to count what is in use would take as long as a run.
+    fn keeps_little(&self) -> bool {
+        self.runtime.set_memory_limit(self.kept_bytes_max);
+        let keeps_little = self.context.with(|ctx| {
+            let is_given = Object::new(ctx.clone()).is_ok();
+            if !is_given {
+                ctx.catch();
+            }
+            is_given
+        });
+        self.runtime.set_memory_limit(self.memory_bytes_max);
+        keeps_little
     }
 }
 
@@ -104,11 +142,14 @@ mod tests {
             (true, true)
         );
         assert_eq!(after("delete globalThis.parseInt; parseInt('1')"), (true, true));
+        assert_eq!(after("parseInt = 1; JSON = 2"), (true, true));
         for text in [
             "var left = 1",
             "Object.defineProperty(globalThis, 'left2', {value: 1})",
-            "parseInt = 1",
+            "Object.defineProperty(globalThis, 'parseInt', {writable: false})",
+            "Object.preventExtensions(globalThis)",
             "Object.setPrototypeOf(globalThis, {left2: 1})",
+            "for (i = 0; i < 2000; i++) globalThis['left' + i] = 1",
             "Object.defineProperty(globalThis, 'JSON', {get() { return 1; }})",
         ] {
             assert!(!after(text).0, "{text}");

@@ -1,6 +1,9 @@
 //! What the text of a script says about how it can be run.
 
-use super::Entry;
+use std::sync::OnceLock;
+
+use super::{Entry, Sandbox};
+use crate::brief::{Natives, is_brief};
 
 /// Found once per version of a script: to look for all the words takes longer than a small script runs.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +14,8 @@ pub(crate) struct Traits {
     pub(crate) may_share: bool,
     /// Whether its functions see only the arguments that they name.
     pub(crate) is_plain: bool,
+    /// Whether the engine can stop it at any moment.
+    pub(crate) is_brief: bool,
 }
 
 impl Traits {
@@ -21,8 +26,16 @@ impl Traits {
         let is_plain = may_share
             && !["arguments", "...", "delete"].iter().any(|it| body.contains(it))
             && body.split("function").skip(1).all(has_plain_names);
-        Traits { entry: Entry::of(body), may_share, is_plain }
+        let is_brief = may_share && natives().is_some_and(|natives| is_brief(body, natives));
+        Traits { entry: Entry::of(body), may_share, is_plain, is_brief }
     }
+}
+
+/// The names of all native functions; `None` if the engine could not tell.
+fn natives() -> Option<&'static Natives> {
+    static NATIVES: OnceLock<Option<Natives>> = OnceLock::new();
+    let find = || Natives::parse(&Sandbox::names_of_natives().ok()?);
+    NATIVES.get_or_init(find).as_ref()
 }
 
 /// Says whether what follows the word `function` begins with a list of plain names, so that the function's length tells
@@ -70,12 +83,13 @@ const BUILT_IN: [&str; 29] = [
 
 /// Methods that a script might put on an array, a function or the like in the place of the inherited one.
 #[rustfmt::skip]
-const METHODS: [&str; 52] = [
+const METHODS: [&str; 57] = [
     "add", "apply", "at", "bind", "call", "catch", "clear", "concat", "copyWithin", "delete", "entries", "every",
     "exec", "fill", "filter", "finally", "find", "findIndex", "findLast", "findLastIndex", "flat", "flatMap",
     "forEach", "get", "has", "includes", "indexOf", "join", "keys", "lastIndexOf", "map", "next", "pop", "push",
     "reduce", "reduceRight", "return", "reverse", "set", "shift", "slice", "some", "sort", "splice", "test", "then",
-    "throw", "toReversed", "toSorted", "toSpliced", "unshift", "values",
+    "throw", "toJSON", "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift", "valueOf",
+    "values", "with",
 ];
 
 /// Says whether runs of this body may share an engine.
@@ -117,13 +131,21 @@ fn is_more_than_used(body: &str, at: usize, name: &str) -> bool {
     let is_another =
         before.is_some_and(|it| is_name(it) || ".'\"`".contains(it)) || after.is_some_and(is_name);
     let rest = body[at + name.len()..].trim_start();
-    if is_another || rest.starts_with('(') {
+    if is_another || rest.starts_with('(') || is_looked_at(&body[..at], rest) {
         return false;
     }
     match rest.strip_prefix('.') {
         Some(rest) => is_written(rest.trim_start().trim_start_matches(is_name)),
         None => true,
     }
+}
+
+/// Says whether what stands between these is only compared with, or called for each element of a list.
+fn is_looked_at(before: &str, after: &str) -> bool {
+    let before = before.trim_end();
+    let is_called =
+        [".map(", ".filter("].iter().any(|it| before.ends_with(it)) && after.starts_with(')');
+    is_called || before.ends_with(" instanceof")
 }
 
 /// Says whether the method named at this place is assigned to.
@@ -161,9 +183,11 @@ mod tests {
             "function () { Math . n += 1; Math.n++; }",
             "function () { JSON [ 'x' ] = 1; }",
             "function () { var m = Math; m.x = 1; }",
-            "function () { [Object].forEach(f); }",
+            "function () { [Object].forEach(f); list.map(Math, f); }",
+            "function () { list.map(f, Math); }",
             "function () { getContext.seen = (getContext.seen || 0) + 1; }",
             "function () { list.find = function () {}; }",
+            "function () { date.toJSON = function () {}; list.toString = f; }",
             "function () { x.__proto__.y = 1; }",
             "function () { x.\\u0070rototype = 1; }",
             "class A extends B {}",
@@ -180,10 +204,36 @@ mod tests {
             "function () { if (list.find(f) === 1 || Math.PI >= 3 || Date.now() == 2) throw new Error('x'); }",
             "function () { item.Date = new Date(); item.kind = 'Map'; list.map(x => x.get); }",
             "function () { getContext().getResponse().setBody(String(ErrorCodes.NotFound)); }",
+            "function () { if (e instanceof Error && !(e instanceof TypeError)) list.map(Number).filter(Boolean); }",
             "function () { delete item.x; delete item [y]; __.deleteDocument(link); m.delete(1); }",
         ] {
             assert!(may_share(body), "{body}");
         }
+    }
+
+    #[test]
+    fn the_names_of_all_natives_are_known() {
+        let names = Sandbox::names_of_natives().unwrap();
+        let (variables, properties) = names.split_once('\n').unwrap();
+        let has = |line: &str, name| line.split(' ').any(|it| it == name);
+        for name in ["eval", "parseInt", "Array", "getContext", "toString", "hasOwnProperty"] {
+            assert!(has(variables, name), "{name}");
+        }
+        for name in [
+            "indexOf",
+            "from",
+            "repeat",
+            "stringify",
+            "next",
+            "then",
+            "with",
+            "for",
+            "isWellFormed",
+        ] {
+            assert!(has(properties, name) && !has(variables, name), "{name}");
+        }
+        assert!(properties.split(' ').count() > 300);
+        assert!(!has(properties, "total") && !has(properties, ""));
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! Runs on the threads of requests: only what can be stopped, and nothing that counts when it was.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::Env;
+use parking_lot::Mutex;
+use script::{Here, Invocation, Limits, Role, Runtime, Script};
+use support::FakeHost;
+
+fn invocation(body: &str, arguments: &str) -> Invocation {
+    let script = Script { id: "s".into(), version: body.into(), body: body.into() };
+    let role = Role::Procedure { arguments: Some(arguments.to_owned()) };
+    Invocation { script, role, functions: [].into(), wants_log: false }
+}
+
+struct Place {
+    runtime: Runtime,
+    host: Arc<Mutex<FakeHost>>,
+}
+
+impl Place {
+    fn new() -> Place {
+        let runtime = Runtime::new(Env::system(), Limits::service());
+        Place { runtime, host: Arc::default() }
+    }
+
+    fn here(&self, body: &str, arguments: &str) -> Here {
+        self.runtime.invoke_here(Arc::clone(&self.host) as _, &invocation(body, arguments))
+    }
+
+    /// Runs it on threads for scripts until it is known to be brief; false if that does not happen.
+    async fn learns(&self, body: &str, arguments: &str) -> bool {
+        for _ in 0..200 {
+            // A machine that is busy with something else may make it fail.
+            if matches!(self.here(body, arguments), Here::Ended(_)) {
+                return true;
+            }
+            let host = Arc::clone(&self.host) as _;
+            assert!(self.runtime.invoke(host, invocation(body, arguments)).await.is_ok(), "{body}");
+        }
+        false
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_brief_script_runs_here_once_it_is_known() {
+    tokio::spawn(async {
+        let place = Place::new();
+        let body = "function (x) { __.upsertDocument(__.getSelfLink(), {id: 'a', pk: 'p', x: x}); \
+                    getContext().getResponse().setBody(x + 1); }";
+        assert!(matches!(place.here(body, "[1]"), Here::NotBegun));
+        assert!(place.learns(body, "[1]").await);
+        let Here::Ended(answer) = place.here(body, "[41]") else { panic!("not here") };
+        assert_eq!(answer.body.as_deref(), Some("42"));
+        let item = place.host.lock().get("a").unwrap().to_text();
+        assert!(item.contains(r#""x":41"#), "{item}");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
+    tokio::spawn(async {
+        let (place, env) = (Place::new(), Env::system());
+        for (body, harmless, hostile) in [
+            ("function (n) { for (var i = 0; i < n; i++); }", "[1]", "[1e12]"),
+            ("function (n) { (function f() { if (n > 0) f(n--); })(); }", "[1]", "[1e9]"),
+            ("function (n) { var s = 'x'; for (; n > 0; n--) s += s; }", "[1]", "[60]"),
+            ("function (n) { var a = []; for (; n > 0; n--) a.push([a, a]); }", "[1]", "[1e12]"),
+            (
+                "function (n) { var a = 'x', b = 'x', c = 0; for (var i = 0; i < n; i++) { a += a; b += b; } \
+                 while (n > 1 && a == b && c < 1000000000) c++; }",
+                "[1]",
+                "[19]",
+            ),
+            ("function (n) { if (n) throw new Error('x'); }", "[0]", "[1]"),
+        ] {
+            assert!(place.learns(body, harmless).await, "{body}");
+            let begin = env.monotonic();
+            assert!(matches!(place.here(body, hostile), Here::Failed), "{body}");
+            // Generous: the point is that it ends.
+            let taken = env.monotonic().saturating_sub(begin);
+            assert!(taken < Duration::from_secs(5), "{body}: {taken:?}");
+            assert!(matches!(place.here(body, harmless), Here::NotBegun), "{body}");
+            assert!(place.learns(body, harmless).await, "{body}");
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_might_not_be_stopped_never_runs_here() {
+    tokio::spawn(async {
+        let place = Place::new();
+        for body in [
+            "function (n) { [].indexOf(n); }",
+            "function (n) { 'x'.repeat(n); }",
+            "function (n) { return [n].sort(); }",
+            "function (n) { var f = []['index' + 'Of']; }",
+            "function (n) { return n / 2; }",
+        ] {
+            assert!(!place.learns(body, "[1]").await, "{body}");
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_runtime_with_one_thread_keeps_its_order_of_events() {
+    let place = Place::new();
+    assert!(!place.learns("function () {}", "[]").await);
+}
