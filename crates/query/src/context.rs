@@ -16,6 +16,12 @@ const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
 /// Limit: rows visited for a page that must be brief.
 const STEPS_BRIEF: u64 = 4096;
 
+/// Limit: rows visited for one constant, or as much work; it is computed with the rows then.
+const STEPS_CONSTANT: u64 = 64 * 1024;
+
+/// Limit: time for all constants of a query.
+const CONSTANTS_TIME_MAX: Duration = Duration::from_millis(100);
+
 /// Limit: how long after the deadline of a page one item may still be computed.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -25,6 +31,13 @@ const WHOLE_GRACE: Duration = Duration::from_secs(50);
 
 /// Rows between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 4096;
+
+/// Bytes searched between two looks at the clock, and how many of them a search costs by itself.
+const LOOK_BYTES: usize = 1 << 20;
+const SEARCH_BYTES: usize = LOOK_BYTES / 16;
+
+/// Bytes to search that count as one row of a page that must be brief.
+const BYTES_PER_STEP: usize = 256;
 
 /// Items between two looks at the clock.
 const ITEMS_PER_LOOK: u64 = 64;
@@ -103,7 +116,26 @@ pub(crate) struct Context {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     deadline: Option<Duration>,
-    is_brief: bool,
+    /// How long after the deadline one item may still be computed.
+    grace: Duration,
+    /// When what is computed began; `None` when each item begins anew.
+    since: Option<Duration>,
+    /// Rows that may be visited in all, for what must be brief.
+    brief_steps: Option<u64>,
+}
+
+impl Patience {
+    /// Returns the patience for one value that no page asks for: so long from now.
+    pub(crate) fn once(context: &Context, time_max: Duration) -> Patience {
+        let now = Some(context.env.monotonic());
+        Patience { deadline: now, grace: time_max, since: now, brief_steps: None }
+    }
+
+    /// Returns the patience for the constants of a query, from now on.
+    pub(crate) fn for_constants(context: &Context) -> Patience {
+        let once = Patience::once(context, CONSTANTS_TIME_MAX);
+        Patience { brief_steps: Some(STEPS_CONSTANT), ..once }
+    }
 }
 
 /// One evaluation of rows: the context and the budgets of the current item.
@@ -113,19 +145,19 @@ pub(crate) struct Run<'c> {
     patience: Patience,
     n_items: Cell<u64>,
     n_steps: Cell<u64>,
+    /// Bytes searched since the last look at the clock.
+    searched_bytes: Cell<usize>,
+    /// When the clock was looked at first for the current item.
+    item_since: Cell<Option<Duration>>,
     built_bytes: Cell<usize>,
 }
 
 impl<'c> Run<'c> {
-    /// Starts without a time limit.
-    pub(crate) fn new(context: &'c Context) -> Run<'c> {
-        Run::within(context, Patience { deadline: None, is_brief: false })
-    }
-
     /// Starts with the patience of a request: an item that takes much longer is given up.
     pub(crate) fn of(context: &'c Context, request: &PageRequest<'_>) -> Run<'c> {
         let PageRequest { deadline, is_brief, .. } = *request;
-        Run::within(context, Patience { deadline, is_brief })
+        let brief_steps = is_brief.then_some(STEPS_BRIEF);
+        Run::within(context, Patience { deadline, grace: GRACE, since: None, brief_steps })
     }
 
     /// Starts with the patience of another run.
@@ -135,6 +167,8 @@ impl<'c> Run<'c> {
             patience,
             n_items: Cell::new(0),
             n_steps: Cell::new(0),
+            searched_bytes: Cell::new(if patience.since.is_some() { LOOK_BYTES } else { 0 }),
+            item_since: Cell::new(patience.since),
             built_bytes: Cell::new(0),
         }
     }
@@ -145,29 +179,40 @@ impl<'c> Run<'c> {
 
     /// Starts the budgets again, for the next item.
     pub(crate) fn next_item(&self) -> Result<()> {
-        if !self.patience.is_brief {
+        if self.patience.brief_steps.is_none() {
             self.n_steps.set(0);
         }
+        self.item_since.set(self.patience.since);
         self.built_bytes.set(0);
         let n_items = self.n_items.get() + 1;
         self.n_items.set(n_items);
         if n_items.is_multiple_of(ITEMS_PER_LOOK) {
-            self.check_time(WHOLE_GRACE)?;
+            self.look()?;
         }
         Ok(())
     }
 
-    /// Fails when the deadline has passed by more than `grace`.
-    fn check_time(&self, grace: Duration) -> Result<()> {
-        let is_over = |deadline| self.context.env.monotonic() > deadline + grace;
+    /// Looks at the clock between two items.
+    fn look(&self) -> Result<()> {
+        let is_over = |deadline| self.context.env.monotonic() > deadline + WHOLE_GRACE;
         if self.patience.deadline.is_some_and(is_over) { Err(Error::Timeout) } else { Ok(()) }
+    }
+
+    /// Looks at the clock within an item. One that begins late, because all items are needed, has its time too.
+    fn look_within(&self) -> Result<()> {
+        let Some(deadline) = self.patience.deadline else { return Ok(()) };
+        let now = self.context.env.monotonic();
+        let since = self.item_since.get().unwrap_or(now);
+        self.item_since.set(Some(since));
+        let is_over = now > deadline.max(since) + self.patience.grace;
+        if is_over || now > deadline + WHOLE_GRACE { Err(Error::Timeout) } else { Ok(()) }
     }
 
     /// Counts one visited row.
     pub(crate) fn step(&self) -> Result<()> {
-        let n_steps = self.n_steps.get() + 1;
+        let n_steps = self.n_steps.get().saturating_add(1);
         self.n_steps.set(n_steps);
-        if self.patience.is_brief && n_steps > STEPS_BRIEF {
+        if self.patience.brief_steps.is_some_and(|steps_max| n_steps > steps_max) {
             return Err(Error::Timeout);
         }
         if n_steps > STEPS_PER_ITEM_MAX {
@@ -175,9 +220,25 @@ impl<'c> Run<'c> {
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });
         }
         if n_steps.is_multiple_of(STEPS_PER_LOOK) {
-            self.check_time(GRACE)?;
+            self.look_within()?;
         }
         Ok(())
+    }
+
+    /// Counts one search in so many bytes, or what takes as long.
+    pub(crate) fn work(&self, bytes: usize) -> Result<()> {
+        let searched = self.searched_bytes.get().saturating_add(SEARCH_BYTES).saturating_add(bytes);
+        if searched >= LOOK_BYTES {
+            self.searched_bytes.set(0);
+            self.look_within()?;
+        } else {
+            self.searched_bytes.set(searched);
+        }
+        if self.patience.brief_steps.is_some() {
+            let n_steps = u64::try_from(bytes / BYTES_PER_STEP).unwrap_or(u64::MAX);
+            self.n_steps.set(self.n_steps.get().saturating_add(n_steps));
+        }
+        self.step()
     }
 
     /// Counts bytes of a value that is built.

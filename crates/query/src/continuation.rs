@@ -10,6 +10,7 @@ use model::Value;
 use crate::error::{Error, Result};
 use crate::mark::{Among, Mark, Passing};
 use crate::sort_key::{Place, SortKey};
+use crate::value::finite_number;
 
 /// Limit: longer tokens would not fit into headers; of longer keys a position has the beginning.
 pub(crate) const KEYS_BYTES_MAX: usize = 2700;
@@ -27,7 +28,7 @@ const PREFIX: &str = "O1.";
 ///
 /// A position names items and values, so that it means the same whatever ranges the items lie in and whatever was
 /// written since: a row that is there all the time is returned once. Only [`Position::Near`] counts, among rows with
-/// different keys that have a long beginning in common.
+/// different keys that have a long beginning in common, and among those of several scores that are fused.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Position {
     /// After an item, or after some rows of it.
@@ -40,6 +41,13 @@ pub(crate) enum Position {
     },
     /// After a row of an ordered query, or of one that has an order of its own because it returns each value once.
     Sorted { place: Place, passed: u64 },
+    /// After a row of a query that is ordered by one score.
+    Ranked {
+        place: Place,
+        /// What scores depend on beside the row, as the first page found it.
+        statistics: Vec<f64>,
+        passed: u64,
+    },
     /// After some of the rows whose keys begin alike and are too long to be named.
     Near { among: Among, passed: u64 },
 }
@@ -85,6 +93,17 @@ impl Position {
                 Value::from(place.row.to_string()),
                 Value::from(passed.to_string()),
             ],
+            Position::Ranked { place, statistics, passed } => {
+                let number =
+                    |number: &f64| finite_number(*number).map_or(Value::Null, Value::Number);
+                vec![
+                    Value::from("r"),
+                    Value::Array(place.keys.iter().map(SortKey::to_wire).collect()),
+                    Value::from(place.number.to_string()),
+                    Value::Array(statistics.iter().map(number).collect()),
+                    Value::from(passed.to_string()),
+                ]
+            }
             Position::Near { among, passed } => {
                 let Among { mark, digest, number, row, n_others, n_rows } = among;
                 let mut values = vec![
@@ -130,6 +149,11 @@ fn decode(token: &str) -> Option<Position> {
         },
         ("s", [own, item, row, passed]) => Position::Sorted {
             place: Place { keys: keys(own)?, number: number(item)?, row: number(row)? },
+            passed: number(passed)?,
+        },
+        ("r", [own, item, statistics, passed]) => Position::Ranked {
+            place: Place { keys: keys(own)?, number: number(item)?, row: 0 },
+            statistics: statistics.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?,
             passed: number(passed)?,
         },
         ("n", [own, beginning, digest, item, row, n_others, n_rows, passed]) => {
@@ -181,6 +205,9 @@ mod tests {
         ];
         round_trip(&Position::Sorted { place: Place { keys, number: 7, row: 1 }, passed: 2 });
         round_trip(&Position::Near { among: Among::default(), passed: 12 });
+        let keys = vec![SortKey::new(Some(&Value::from(-0.1)))];
+        let place = Place { keys, number: 7, row: 0 };
+        round_trip(&Position::Ranked { place, statistics: vec![3.0, 1e9, 0.0], passed: 2 });
     }
 
     #[test]

@@ -141,6 +141,11 @@ impl SortOrder {
         SortOrder { keys: keys.iter().map(direction).collect() }
     }
 
+    /// The order of rows by how far they are from the best score; those without a score come last.
+    pub(crate) fn best_first() -> SortOrder {
+        SortOrder { keys: vec![Direction { descending: false, undefined_last: true }] }
+    }
+
     /// Adds keys that ascend, below the others.
     pub(crate) fn then_ascending(mut self, n_keys: usize) -> SortOrder {
         let ascending = || Direction { descending: false, undefined_last: false };

@@ -1,12 +1,13 @@
 //! A prepared query: parsed, bound and ready to run many times.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{Env, Value};
 
 use crate::ast;
 use crate::bind::{self, ComputedProperty, tree};
-use crate::context::{Context, Run, UdfHost, VectorEmbedding};
+use crate::context::{Context, Patience, Run, UdfHost, VectorEmbedding};
 use crate::continuation::keys_bytes_max;
 use crate::error::Result;
 use crate::eval::{Flow, Frame, each_row};
@@ -17,6 +18,9 @@ use crate::plan::{self, IndexUsage};
 use crate::policy::OrderPolicy;
 use crate::resume::ResumeFilter;
 use crate::source::ItemSource;
+
+/// Limit: time for a condition on one item; writers may wait for it.
+const MATCH_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Everything about the container and the request that a query depends on.
 #[derive(Clone, Debug)]
@@ -124,7 +128,7 @@ impl Statement {
     /// # Errors
     /// An evaluation error, such as a user-defined function that threw.
     pub fn matches(&self, item: &Value) -> Result<bool> {
-        let run = Run::new(&self.context);
+        let run = Run::within(&self.context, Patience::once(&self.context, MATCH_TIME_MAX));
         let mut found = false;
         each_row(&self.query, &Frame::root(tree::ITEM_LEVEL, item), &run, &mut |_| {
             found = true;

@@ -3,6 +3,9 @@
 
 mod client;
 
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
 use client::{MemorySource, run_all, stored};
 use model::{Env, PartitionKeyDefinition, Value};
 use proptest::prelude::*;
@@ -323,4 +326,104 @@ fn growing_values_end() {
     }
     let statement = Statement::prepare(&text, &[], &options).unwrap();
     assert!(matches!(run_all(&statement, &sample(), 10), Err(query::Error::Limit { .. })));
+}
+
+/// Each match is looked for up to the end of the text, so that all of them would take hours.
+#[test]
+fn quadratic_searches_end() {
+    let env = Env::fixed(1, 1);
+    let subject = ("@t".to_string(), Value::from("A".repeat(200_000)));
+    let (stop, stopped) = sync_channel::<()>(1);
+    let clock = env.clone();
+    let hours = std::thread::spawn(move || {
+        while stopped.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
+            clock.advance(Duration::from_secs(20));
+        }
+    });
+    for call in [
+        "REGEXREPLACEALL(@t, '.*[^A-Z]|[A-Z]', '')",
+        "REGEXEXTRACTALL(@t, '.*[^A-Z]|[A-Z]')",
+        "REGEXEXTRACTALL(@t, '(.*[^A-Z])|([A-Z])', '', 2)",
+    ] {
+        let text = format!("SELECT VALUE 1 FROM c WHERE LENGTH(ToString({call})) > 1");
+        let options = PrepareOptions::new(env.clone());
+        let statement =
+            Statement::prepare(&text, std::slice::from_ref(&subject), &options).unwrap();
+        let request = PageRequest {
+            items_max: 2,
+            bytes_max: 1000,
+            deadline: Some(env.monotonic() + Duration::from_secs(1)),
+            is_brief: false,
+            continuation: None,
+        };
+        let page = statement.run(&sample(), &request);
+        assert!(matches!(page, Err(query::Error::Timeout)), "{call}");
+        let is_match = statement.matches(&Value::Null);
+        assert!(matches!(is_match, Err(query::Error::Timeout)), "{call}");
+    }
+    drop(stop);
+    hours.join().unwrap();
+}
+
+#[test]
+fn results_of_searches_are_bounded() {
+    let subject = ("@t".to_string(), Value::from("x".repeat(1 << 20)));
+    for (call, expected) in [
+        ("LENGTH(REGEXREPLACEALL(@t, 'x', '123'))", Some((3 << 20).to_string())),
+        ("LENGTH(REGEXREPLACEALL(@t, 'x', '12345'))", None),
+        ("LENGTH(REGEXREPLACE(@t, 'x', @t))", Some(((2 << 20) - 1).to_string())),
+        ("ARRAY_LENGTH(REGEXEXTRACTALL(@t, ''))", Some(((1 << 20) + 1).to_string())),
+        ("ARRAY_LENGTH(REGEXEXTRACTALL(CONCAT(@t, 'x'), 'x'))", None),
+    ] {
+        let options = PrepareOptions::new(Env::fixed(1, 1));
+        let text = format!("SELECT VALUE {call}");
+        let statement =
+            Statement::prepare(&text, std::slice::from_ref(&subject), &options).unwrap();
+        let rows = run_all(&statement, &sample(), 10).unwrap();
+        assert_eq!(rows.first().map(Value::to_text), expected, "{call}");
+    }
+}
+
+/// Only some of many patterns are kept compiled; all of them are looked for.
+#[test]
+fn many_patterns_are_all_looked_for() {
+    let calls = |pattern: &str| {
+        let call = |n| format!("REGEXMATCH(CONCAT(c.id, '-{n}'), '^1-{n}{pattern}$')");
+        (0..100).map(call).collect::<Vec<_>>().join(" AND ")
+    };
+    let options = PrepareOptions::new(Env::fixed(1, 1));
+    for (pattern, n_found) in [("", 1), ("x?", 1), ("x", 0), ("(", 0)] {
+        let text = format!("SELECT VALUE c.id FROM c WHERE {}", calls(pattern));
+        let statement = Statement::prepare(&text, &[], &options).unwrap();
+        assert_eq!(run_all(&statement, &sample(), 10).unwrap().len(), n_found, "{pattern}");
+    }
+}
+
+/// Nothing ends a single search: it is refused when it could take minutes, and only then.
+#[test]
+fn long_patterns_on_long_texts_are_refused() {
+    let options = PrepareOptions::new(Env::fixed(1, 1));
+    let long = || vec![("@t".to_string(), Value::from("ab".repeat(1 << 19)))];
+    let words: Vec<String> = (0..500).map(|n| format!("{n}whatever")).collect();
+    let (words, literal) = (words.join("|"), format!("{}[bc]", "a".repeat(8000)));
+    for (pattern, is_run) in [
+        (r"[ab]*a[ab]{8000}c", false),
+        (r"(((b?){10}){20}){30}c", false),
+        (r"[ab]{100}$", true),
+        (r"\\w{50}$", true),
+        (words.as_str(), true),
+        (literal.as_str(), false),
+    ] {
+        let text = format!("SELECT VALUE REGEXREPLACE(@t, '{pattern}', '')");
+        let statement = Statement::prepare(&text, &long(), &options).unwrap();
+        let rows = run_all(&statement, &sample(), 10);
+        assert_eq!(rows.is_ok(), is_run, "{pattern}");
+        assert!(rows.is_ok() || matches!(rows, Err(query::Error::Limit { .. })), "{pattern}");
+    }
+    let statement = Statement::prepare(
+        "SELECT VALUE REGEXMATCH(c.b, '[ab]*a[ab]{8000}c') FROM c",
+        &[],
+        &options,
+    );
+    assert_eq!(run_all(&statement.unwrap(), &sample(), 10).unwrap().len(), 3);
 }

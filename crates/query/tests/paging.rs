@@ -295,6 +295,8 @@ fn what_needs_all_items_is_given_up_in_time() {
         "SELECT c.n, COUNT(1) AS n FROM c GROUP BY c.n",
         "SELECT VALUE SUM(c.n) FROM c",
         "SELECT DISTINCT VALUE c.n FROM c",
+        "SELECT VALUE COUNT(1) FROM c WHERE REGEXMATCH(c.id, '1')",
+        "SELECT VALUE COUNT(1) FROM c WHERE REGEXREPLACEALL(REPLICATE(c.id, 20), '1', '') = ''",
     ] {
         let statement = Statement::prepare(text, &[], &PrepareOptions::new(env.clone())).unwrap();
         let run = |page_time| {
@@ -366,6 +368,10 @@ fn a_brief_page_reads_no_long_items_and_makes_few_rows() {
         assert!(is_given_up(long(2 << 20), text), "{text}");
         assert!(!is_given_up(long(1 << 10), text), "{text}");
     }
+    // Each search may go over the whole text.
+    let text = "SELECT VALUE REGEXREPLACEALL(c.text, 'xx', 'y') FROM c";
+    assert!(is_given_up(long(16 << 10), text));
+    assert!(!is_given_up(long(512), text));
     // Each of ten items has 32 x 32 rows.
     let list = format!(r#""list":[{}]"#, ["1"; 32].join(","));
     let text = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.list JOIN b IN c.list";

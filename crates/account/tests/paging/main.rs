@@ -14,7 +14,7 @@ mod single;
 mod support;
 mod world;
 
-use queries::CLASSES;
+use queries::{CLASSES, RANKED};
 use world::World;
 
 /// More of them with `ORRERY_SEEDS`.
@@ -31,9 +31,12 @@ fn seeds() -> std::ops::Range<u64> {
 /// Runs every class of queries with a client, on a world of its own for each seed.
 macro_rules! each_class {
     ($world:ident, $class:ident, $read:expr) => {
+        each_class!(CLASSES.iter(), $world, $class, $read)
+    };
+    ($classes:expr, $world:ident, $class:ident, $read:expr) => {
         for seed in seeds() {
             let mut $world = World::new(seed).await;
-            for $class in CLASSES {
+            for $class in $classes {
                 let Some(expected) = $class.expected(&$world.client, None).await else { continue };
                 let label = format!("ORRERY_SEED={seed} {} {:?}", $class.text, $world.ids());
                 let Some(found) = $read.await else { continue };
@@ -48,7 +51,7 @@ macro_rules! each_class {
 async fn by_one_logical_partition() {
     for seed in seeds() {
         let mut world = World::new(seed).await;
-        for class in CLASSES {
+        for class in CLASSES.iter().chain(RANKED) {
             let key = world.key();
             let expected = class.expected(&world.client, Some(&key)).await.unwrap();
             let found = single::by_key(&mut world, class, &key).await;
@@ -82,7 +85,7 @@ async fn over_all_ranges_by_the_gateway() {
 
 #[tokio::test]
 async fn over_all_ranges_merged_by_the_server() {
-    each_class!(world, class, single::merged(&mut world, class));
+    each_class!(CLASSES.iter().chain(RANKED), world, class, single::merged(&mut world, class));
 }
 
 #[tokio::test]

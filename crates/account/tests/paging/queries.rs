@@ -58,6 +58,14 @@ pub(crate) const CLASSES: &[Class] = &[
     rows("SELECT VALUE AVG(c.u) FROM c WHERE c.s"),
 ];
 
+/// Clients that merge ranges themselves read these without continuations.
+#[rustfmt::skip]
+pub(crate) const RANKED: &[Class] = &[
+    rows("SELECT c.id, c.words FROM c WHERE c.s ORDER BY RANK FullTextScore(c.words, 'oak', 'elm')"),
+    rows("SELECT TOP 17 * FROM c WHERE c.s ORDER BY RANK FullTextScore(c.words, 'elm')"),
+    rows("SELECT c.id FROM c WHERE c.s ORDER BY RANK FullTextScore(c.words, 'oak') OFFSET 3 LIMIT 11"),
+];
+
 impl Class {
     /// What the container answers at once; `None` if it cannot.
     pub(crate) async fn expected(&self, client: &Client, key: Option<&str>) -> Option<Vec<Value>> {

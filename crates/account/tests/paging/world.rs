@@ -71,8 +71,10 @@ impl World {
         let long = format!("{kind:02}{}", "x".repeat(700 * (kind % 3)));
         let tags = ["[]", r#"["a"]"#, r#"["a","b"]"#, r#"["b","c","d"]"#][self.random.below(4)];
         let (ties, u) = (self.random.below(7), n * 37 % 1009);
+        let n_of = |n: u64| usize::try_from(n).unwrap();
+        let words = ["oak ".repeat(n_of(n % 4)), "elm ".repeat(n_of(n % 7)), "ash".into()].concat();
         let body = format!(
-            r#"{{"id":"{n}","pk":"{pk}","s":true,"n":{ties},"u":{u},"long":"{long}","tags":{tags}{mixed}}}"#
+            r#"{{"id":"{n}","pk":"{pk}","s":true,"n":{ties},"u":{u},"words":"{words}","long":"{long}","tags":{tags}{mixed}}}"#
         );
         self.client.items().key(&format!(r#"["{pk}"]"#)).create(&body).await.expect(201);
     }

@@ -13,14 +13,17 @@ use crate::error::{Diagnostic, Span};
 use crate::eval::LikePattern;
 use crate::format;
 use crate::functions::{
-    self, Arity, Function, Prepared, Role, VectorOptions, check_vector_options, prepare_regex,
-    prepare_text, prepare_vector,
+    self, Arity, Function, Prepared, Role, VectorOptions, check_vector_options, pattern_arguments,
+    prepare_regex, prepare_text, prepare_vector,
 };
 use crate::language::Language;
 use crate::value::{Datum, Step, value_key};
 
 /// From this many constants on, IN looks up a set.
 const IN_SET_MIN: usize = 8;
+
+/// Limit: regular expressions of one query that are kept compiled, a few MiB each at most; others are compiled for each row.
+const REGEXES_MAX: usize = 32;
 
 impl Binder<'_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Expr {
@@ -279,7 +282,10 @@ impl Binder<'_> {
         let prepared_vector = self.prepared_vector(function, arguments);
         let language = self.language(arguments);
         let arguments = self.list(arguments);
-        let prepared = prepared_vector.unwrap_or_else(|| prepared(function, &arguments, language));
+        let prepared = match prepared_vector {
+            Some(prepared) => prepared,
+            None => self.prepared(function, &arguments, language),
+        };
         Expr::Call { function, arguments, prepared }
     }
 
@@ -290,6 +296,32 @@ impl Binder<'_> {
     ) -> Option<Prepared> {
         let is_vector = matches!(function.name, "VECTORDISTANCE" | "_VECTORSCORE");
         is_vector.then(|| Prepared::Vector(self.vector_options(arguments)))
+    }
+
+    fn prepared(
+        &mut self,
+        function: &Function,
+        arguments: &[Expr],
+        language: Language,
+    ) -> Prepared {
+        match function.name {
+            "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" | "FULLTEXTCONTAINSANY" => {
+                let terms: Option<Vec<_>> = arguments.iter().skip(1).map(constant).collect();
+                prepare_text(language, terms.as_deref())
+            }
+            "_FULLTEXTWORDCOUNT" | "_FULLTEXTSCORE" => prepare_text(language, None),
+            name => self.prepared_regex(name, arguments).unwrap_or_default(),
+        }
+    }
+
+    fn prepared_regex(&mut self, name: &str, arguments: &[Expr]) -> Option<Prepared> {
+        let pattern = pattern_arguments(name, arguments)?;
+        let pattern: Vec<_> = pattern.into_iter().map(constant).collect::<Option<_>>()?;
+        if self.n_regexes == REGEXES_MAX {
+            return None;
+        }
+        self.n_regexes += 1;
+        Some(prepare_regex(&pattern))
     }
 
     /// Returns the language of the text that is the first argument.
@@ -323,19 +355,6 @@ fn document_path(expr: &ast::Expr) -> Option<Vec<String>> {
         ast::Step::Index(_) | ast::Step::Computed(_) => None,
     };
     steps.iter().map(name).collect()
-}
-
-fn prepared(function: &Function, arguments: &[Expr], language: Language) -> Prepared {
-    let rest: Option<Vec<Option<&Datum<'static>>>> =
-        arguments.iter().skip(1).map(constant).collect();
-    match (function.name, rest) {
-        ("REGEXMATCH", Some(rest)) => prepare_regex(&rest),
-        ("FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" | "FULLTEXTCONTAINSANY", rest) => {
-            prepare_text(language, rest.as_deref())
-        }
-        ("_FULLTEXTWORDCOUNT" | "_FULLTEXTSCORE", _) => prepare_text(language, None),
-        _ => Prepared::Nothing,
-    }
 }
 
 fn unknown_function(name: &str, span: Span) -> Diagnostic {

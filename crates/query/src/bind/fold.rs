@@ -20,7 +20,7 @@ impl Binder<'_> {
     }
 
     fn compute(&self, expr: &Expr) -> Option<Maybe<'static>> {
-        let run = Run::new(self.context);
+        let run = Run::within(self.context, self.patience);
         let value = eval(expr, &Frame::EMPTY, &run).ok()?;
         Some(value.and_then(|datum| match datum {
             Datum::NonFinite(number) => Some(Datum::NonFinite(number)),
@@ -69,7 +69,8 @@ fn is_constant(expr: &Expr) -> bool {
         Expr::LikeComputed { text, pattern, .. } => all_constant([&**text, &**pattern]),
         Expr::Between(operands) | Expr::Conditional(operands) => all_constant(operands.iter()),
         Expr::Call { function, arguments, .. } => {
-            matches!(function.role, Role::Scalar(_) | Role::Static(_)) && all_constant(arguments)
+            matches!(function.role, Role::Scalar(_) | Role::Long(_) | Role::Static(_))
+                && all_constant(arguments)
         }
     }
 }

@@ -17,7 +17,7 @@ pub use computed::ComputedProperty;
 use model::Value;
 
 use crate::ast;
-use crate::context::Context;
+use crate::context::{Context, Patience};
 use crate::error::{Diagnostic, Error, Result};
 use scope::{Binding, GroupScope};
 
@@ -32,6 +32,8 @@ pub(crate) fn bind(
         parameters,
         computed,
         context,
+        patience: Patience::for_constants(context),
+        n_regexes: 0,
         scope: Vec::new(),
         groups: Vec::new(),
         aggregates_allowed: false,
@@ -46,6 +48,10 @@ struct Binder<'b> {
     parameters: &'b [(String, Value)],
     computed: &'b [ComputedProperty],
     context: &'b Context,
+    /// For constants.
+    patience: Patience,
+    /// How many regular expressions are compiled.
+    n_regexes: usize,
     /// The names in sight, innermost last.
     scope: Vec<Binding>,
     /// The groups whose keys and aggregates the current expression may use, innermost last.

@@ -82,6 +82,7 @@ pub(crate) fn eval<'e>(
                 Role::Scalar(body) | Role::Volatile(body) | Role::Static(body) => {
                     body(&call, &mut values)
                 }
+                Role::Long(body) => body(&call, run, &mut values)?,
                 Role::Aggregate(_) | Role::Rank => None,
             }
         }

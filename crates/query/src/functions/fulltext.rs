@@ -105,7 +105,7 @@ pub(super) fn score<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'
 }
 
 /// Scores a text of words against terms of words.
-pub(crate) fn bm25(text: &[String], terms: &[Vec<String>], statistics: &Statistics) -> f64 {
+fn bm25(text: &[String], terms: &[Vec<String>], statistics: &Statistics) -> f64 {
     let counts: Vec<usize> = terms.iter().map(|term| n_occurrences(text, term)).collect();
     bm25_of_counts(text.len(), &counts, statistics)
 }

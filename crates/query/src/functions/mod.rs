@@ -8,6 +8,7 @@ mod datetime;
 mod fulltext;
 mod item;
 mod math;
+mod regex;
 mod set;
 mod spatial;
 mod string;
@@ -19,7 +20,8 @@ mod vector;
 pub(crate) use table::{AggregateKind, Arity, Function, Role, find, functions};
 pub(crate) use vector::{VectorOptions, check_options as check_vector_options};
 
-use crate::context::Context;
+use crate::context::{Context, Run};
+use crate::error::Result;
 use crate::language::Language;
 use crate::value::Maybe;
 
@@ -32,6 +34,9 @@ pub(crate) struct Call<'c> {
 /// A scalar function: takes the arguments, may move them out.
 pub(crate) type Body = for<'e> fn(&Call<'_>, &mut [Maybe<'e>]) -> Maybe<'e>;
 
+/// A scalar function whose work the length of its arguments does not bound: it counts what it does, and may be ended.
+pub(crate) type LongBody = for<'e> fn(&Call<'_>, &Run<'_>, &mut [Maybe<'e>]) -> Result<Maybe<'e>>;
+
 /// Work done once when the query is bound, not once per row.
 #[derive(Debug, Default)]
 pub(crate) enum Prepared {
@@ -39,7 +44,7 @@ pub(crate) enum Prepared {
     #[default]
     Nothing,
     /// A constant regular expression; `None` when it is invalid.
-    Regex(Option<regex::Regex>),
+    Regex(Option<Pattern>),
     /// The settings of a vector comparison.
     Vector(VectorOptions),
     /// The language of a text, and constant search terms, tokenised.
@@ -62,8 +67,8 @@ impl Prepared {
 }
 
 pub(crate) use fulltext::{
-    Statistics, bm25, bm25_of_counts, n_occurrences, prepare as prepare_text, terms_of,
+    Statistics, bm25_of_counts, n_occurrences, prepare as prepare_text, terms_of,
 };
+pub(crate) use regex::{Pattern, pattern_arguments, prepare as prepare_regex};
 pub(crate) use spatial::{Bounds, Extent, extent};
-pub(crate) use string_search::prepare as prepare_regex;
 pub(crate) use vector::{prepare as prepare_vector, similarity};

@@ -8,8 +8,8 @@ use crate::value::{Datum, Maybe, integer, text};
 /// Limit: REPLICATE of the service.
 const REPLICATE_UNITS_MAX: usize = 10_000;
 
-/// Limit: longest text a function makes; more than an item can hold is undefined.
-const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Limit: longest text or list of texts a function makes; more than an item can hold is undefined.
+pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 fn text_at<'v>(arguments: &'v [Maybe<'_>], index: usize) -> Option<&'v str> {
     arguments.get(index)?.as_ref()?.as_text()

@@ -1,13 +1,8 @@
 //! Functions that look into texts.
 
-use regex::{Regex, RegexBuilder};
-
+use super::Call;
 use super::string::{n_units, upper_char};
-use super::{Call, Prepared};
 use crate::value::{Datum, Maybe, boolean, integer};
-
-/// Limit: memory of one compiled regular expression; matching is linear in the text.
-const REGEX_BYTES_MAX: usize = 1 << 20;
 
 fn text_at<'v>(arguments: &'v [Maybe<'_>], index: usize) -> Option<&'v str> {
     arguments.get(index)?.as_ref()?.as_text()
@@ -119,41 +114,4 @@ pub(super) fn last_index_of<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Ma
         },
     };
     position(text, text.get(..end).and_then(|head| head.rfind(part)))
-}
-
-fn compile(pattern: &str, modifiers: &str) -> Option<Regex> {
-    let mut builder = RegexBuilder::new(pattern);
-    for modifier in modifiers.chars() {
-        match modifier {
-            'm' => builder.multi_line(true),
-            's' => builder.dot_matches_new_line(true),
-            'i' => builder.case_insensitive(true),
-            'x' => builder.ignore_whitespace(true),
-            _ => return None,
-        };
-    }
-    builder.size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX).build().ok()
-}
-
-fn compile_arguments(arguments: &[Option<&Datum<'_>>]) -> Option<Regex> {
-    let pattern = arguments.first().copied()??.as_text()?;
-    let modifiers = match arguments.get(1) {
-        None => "",
-        Some(modifiers) => modifiers.as_ref()?.as_text()?,
-    };
-    compile(pattern, modifiers)
-}
-
-/// Compiles a constant pattern with its constant modifiers.
-pub(crate) fn prepare(arguments: &[Option<&Datum<'_>>]) -> Prepared {
-    Prepared::Regex(compile_arguments(arguments))
-}
-
-pub(super) fn regex_match<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    let text = text_at(arguments, 0)?;
-    if let Prepared::Regex(regex) = call.prepared {
-        return boolean(regex.as_ref()?.is_match(text));
-    }
-    let rest: Vec<_> = arguments.iter().skip(1).map(Option::as_ref).collect();
-    boolean(compile_arguments(&rest)?.is_match(text))
 }

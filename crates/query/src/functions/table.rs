@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::{Body, array, conversion, datetime, fulltext, item, math, set, spatial, string};
-use super::{string_search, types, vector};
+use super::{
+    Body, LongBody, array, conversion, datetime, fulltext, item, math, regex, set, spatial,
+};
+use super::{string, string_search, types, vector};
 
 /// How many arguments a function takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,6 +34,8 @@ pub(crate) enum AggregateKind {
 pub(crate) enum Role {
     /// Computes a value; the same for the same arguments.
     Scalar(Body),
+    /// As [`Role::Scalar`], and may take long.
+    Long(LongBody),
     /// Computes a value that may differ each time: never folded.
     Volatile(Body),
     /// Computed once when the query is bound.
@@ -81,7 +85,7 @@ const fn entry(name: &'static str, arity: Arity, role: Role, doc: &'static str) 
     Function { name, arity, role, doc }
 }
 
-use Role::{Aggregate, Rank, Scalar, Static, Volatile};
+use Role::{Aggregate, Long, Rank, Scalar, Static, Volatile};
 
 #[rustfmt::skip]
 static FUNCTIONS: &[Function] = &[
@@ -175,7 +179,11 @@ static FUNCTIONS: &[Function] = &[
     entry("STRINGEQUALS", between(2, 3), Scalar(string_search::string_equals), "Whether two texts are equal; a third true ignores case."),
     entry("INDEX_OF", between(2, 3), Scalar(string_search::index_of), "First position of a part, or -1."),
     entry("LASTINDEXOF", between(2, 3), Scalar(string_search::last_index_of), "Last position of a part, or -1."),
-    entry("REGEXMATCH", between(2, 3), Scalar(string_search::regex_match), "Whether a regular expression matches; modifiers m, s, i, x."),
+    entry("REGEXMATCH", between(2, 3), Long(regex::matches), "Whether a regular expression matches; options m, s, i, x."),
+    entry("REGEXEXTRACT", between(2, 4), Long(regex::extract), "First match of a regular expression, or a group of it."),
+    entry("REGEXEXTRACTALL", between(2, 4), Long(regex::extract_all), "All matches of a regular expression, or a group of each."),
+    entry("REGEXREPLACE", between(3, 4), Long(regex::replace), "Replaces the first match of a regular expression."),
+    entry("REGEXREPLACEALL", between(3, 4), Long(regex::replace_all), "Replaces all matches of a regular expression."),
     entry("LEFT", exactly(2), Scalar(string::left), "First characters."),
     entry("RIGHT", exactly(2), Scalar(string::right), "Last characters."),
     entry("SUBSTRING", exactly(3), Scalar(string::substring), "Characters from a position."),

@@ -6,7 +6,8 @@
 //! | `follow` | ORDER BY keys that an index has | a page |
 //! | `sort` | other ORDER BY, by `ranked` where an index has the scores; DISTINCT | a page, and the rows skipped by OFFSET |
 //! | `collect` | GROUP BY, aggregates, DISTINCT with ORDER BY, whole queries in FROM | all rows |
-//! | `rank` | ORDER BY RANK | all rows |
+//! | `scored` | ORDER BY RANK of one score | all rows |
+//! | `rank` | ORDER BY RANK of several scores | all rows |
 
 pub(crate) mod aggregate;
 mod collect;
@@ -15,6 +16,8 @@ mod page;
 mod parallel;
 mod rank;
 mod ranked;
+mod score;
+mod scored;
 mod sort;
 mod stream;
 
@@ -44,7 +47,7 @@ pub(crate) fn run(
         return Err(Error::ResumeFilter("the query has no ORDER BY"));
     }
     if query.rank.is_some() {
-        return rank::page(query, context, source, request, position.as_ref());
+        return rank::page(query, context, source, request, position);
     }
     let is_ordered = !query.order.is_empty();
     if query.grouping.is_some() || (query.distinct && is_ordered) || query.has_row_base() {

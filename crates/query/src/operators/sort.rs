@@ -198,9 +198,12 @@ impl Start {
             Some(Position::Near { among, passed }) if among.mark.keys.len() <= order.n_keys() => {
                 Ok(Start { after: After::Among(among), passed })
             }
-            Some(Position::Sorted { .. } | Position::Near { .. } | Position::Item { .. }) => {
-                Err(Error::Continuation)
-            }
+            Some(
+                Position::Sorted { .. }
+                | Position::Near { .. }
+                | Position::Item { .. }
+                | Position::Ranked { .. },
+            ) => Err(Error::Continuation),
         }
     }
 
@@ -247,13 +250,32 @@ pub(super) enum After {
 
 /// Returns the rows of one page out of those that the start admits, in order; `is_cut` when there are more of them.
 pub(super) fn fill(
-    mut builder: PageBuilder<'_>,
+    builder: PageBuilder<'_>,
     query: &Query,
     order: &SortOrder,
     start: &Start,
     rows: impl Iterator<Item = (Place, impl Into<Row>)>,
     is_cut: bool,
 ) -> Page {
+    let (builder, last) = fill_rows(builder, query, order, start, rows, is_cut);
+    let position = last.map(|(place, passed, passing)| {
+        Position::after_sorted(place, passed, &passing, builder.context.keys_bytes_max)
+    });
+    builder.finish(position.as_ref())
+}
+
+/// The last row of a page that is not the last one, with the rows passed so far.
+type Last = (Place, u64, Passing);
+
+/// Does what [`fill`] does, and leaves the position to the caller.
+pub(super) fn fill_rows<'b>(
+    mut builder: PageBuilder<'b>,
+    query: &Query,
+    order: &SortOrder,
+    start: &Start,
+    rows: impl Iterator<Item = (Place, impl Into<Row>)>,
+    is_cut: bool,
+) -> (PageBuilder<'b>, Option<Last>) {
     let end = query.take.map_or(u64::MAX, |take| query.offset.saturating_add(take));
     let (mut n_others, mut passed) = (start.n_others(), start.passed);
     let mut has_more = is_cut;
@@ -270,10 +292,8 @@ pub(super) fn fill(
         passing.pass(&place.keys, builder.context.keys_bytes_max);
         last = Some(place);
     }
-    let position = last.filter(|_| has_more && passed < end).map(|place| {
-        Position::after_sorted(place, passed, &passing, builder.context.keys_bytes_max)
-    });
-    builder.finish(position.as_ref())
+    let last = last.filter(|_| has_more && passed < end);
+    (builder, last.map(|place| (place, passed, passing)))
 }
 
 struct Entry {

@@ -21,7 +21,9 @@ pub(super) fn page(
     let (start, passed) = match position {
         None => (None, 0),
         Some(Position::Item { number, rows, passed }) => (Some((*number, *rows)), *passed),
-        Some(Position::Sorted { .. } | Position::Near { .. }) => return Err(Error::Continuation),
+        Some(Position::Sorted { .. } | Position::Ranked { .. } | Position::Near { .. }) => {
+            return Err(Error::Continuation);
+        }
     };
     let mut stream = Stream {
         query,
