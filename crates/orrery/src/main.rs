@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 /// Has memory come in pages of 4 KB. The allocator asks for such of 2 MB, and the system clears one whenever a little of
-/// it is needed again: that took 40 % of the time of a copy between partitions, and up to a millisecond from a request.
+/// it is needed again: that took 40 % of the time of a copy between partitions, and a seventh of that of requests beside it.
 fn without_huge_pages() {
     // A system that refuses is slower, and as right.
     #[cfg(target_os = "linux")]

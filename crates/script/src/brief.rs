@@ -78,8 +78,9 @@ pub(crate) fn is_brief(body: &str, natives: &Natives) -> bool {
             Token::Name(name) => near.is_quick(name, natives),
             // A name that is made at run time could be any.
             Token::Sign(b'[') => !near.before.is_some_and(ends_value) || near.is_few_digits(),
-            // What stands in brackets may name a property there too.
+            // What stands in brackets or quotes may name a property there too.
             Token::Sign(b']') => !matches!(near.next, Some(Token::Sign(b':' | b'('))),
+            Token::Text => near.next != Some(Token::Sign(b':')),
             _ => true,
         }
     })
@@ -281,6 +282,8 @@ mod tests {
             "function (x) { x.length = 4e9; }",
             "function (x) { ({length: x.y} = {length: 4000000000}); }",
             "function (x) { x[4294967294] = 1; }",
+            "function () { var { 'indexOf': f } = []; return '' + { 'toString': f, 'length': 9007199254740991 }; }",
+            "function (x) { var { a, \"index\\\nOf\": f } = []; }",
             "function (x) { x <!-- /*\n x.indexOf(1); /* */ }",
             "function (x) { // \u{2028} x.indexOf(1);\n}",
             "function (x) { // \r x.indexOf(1);\n}",

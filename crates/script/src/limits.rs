@@ -29,7 +29,7 @@ pub(crate) const ERROR_TEXT_MAX: usize = 4 << 10;
 pub(crate) const MEMORY_RESERVE: usize = 4 << 20;
 
 // Limit: a run on the thread of a request. One that needs more begins again on a thread for scripts. The engine looks at
-// the clock after some thousand steps: with texts of up to a megabyte, these are at worst half a second.
+// the clock after some thousand steps: with texts of up to a megabyte, these should be half a second at worst.
 pub(crate) const BRIEF_TIME: Duration = Duration::from_millis(2);
 pub(crate) const BRIEF_MEMORY_BYTES: usize = 2 << 20;
 // Limit: a run this quick on a thread for scripts lets the next one be on the thread of its request.

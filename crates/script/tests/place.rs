@@ -103,6 +103,7 @@ async fn what_might_not_be_stopped_never_runs_here() {
             "function (n) { return [n].sort(); }",
             "function (n) { var f = []['index' + 'Of']; }",
             "function (n) { return n / 2; }",
+            "function (n) { var { 'indexOf': f } = []; return n > 1 && '' + { 'toString': f, 'length': n }; }",
         ] {
             assert!(!place.learns(body, "[1]").await, "{body}");
         }

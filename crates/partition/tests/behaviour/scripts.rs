@@ -47,6 +47,34 @@ async fn run(world: &World, body: &str) -> Result<Executed, ExecutionFailed> {
     world.partition.run_procedure(&runtime, &at, &around, procedure, ()).await
 }
 
+const COUNT_OR_FAIL: &str = "function (fails) {
+    var accepted = __.readDocument(__.getAltLink() + '/docs/a', function (err, item) {
+        if (err) throw err;
+        item.total += 1;
+        __.replaceDocument(item._self, item, function (err) { if (err || fails) throw new Error('on purpose'); });
+    });
+    if (!accepted) throw new Error('not accepted');
+}";
+
+/// With several threads, such a run comes to the thread of its request after the first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_run_counts_once_wherever_it_is_and_not_at_all_when_it_fails() {
+    let world = World::new();
+    world.create(r#"{"id":"a","pk":1,"total":0}"#).await.unwrap();
+    let runtime = Runtime::new(world.env.clone(), Limits::service());
+    let (at, around) = (world.at("[1]"), surroundings(&world.env));
+    for n in 1..=60 {
+        let fails = n % 5 == 0;
+        let arguments = Some(format!("[{fails}]"));
+        let procedure = Procedure { script: script(COUNT_OR_FAIL), arguments, wants_log: false };
+        let done = world.partition.run_procedure(&runtime, &at, &around, procedure, ()).await;
+        assert_eq!(done.is_err(), fails, "{n}: {done:?}");
+    }
+    let item = world.read("[1]", "a").unwrap();
+    assert_eq!(item.get("total").and_then(model::Value::as_i64), Some(48));
+    world.check();
+}
+
 const MIXED: &str = "function () {
     var L = __.getSelfLink(), A = __.getAltLink() + '/docs/';
     __.createDocument(L, {id: 'new', pk: 1, u: 7, ttl: 50});
