@@ -29,6 +29,24 @@ pub(crate) enum Family {
     IndexState = 0x0D,
 }
 
+impl Family {
+    const ALL: [Family; 13] = [
+        Family::Head,
+        Family::Key,
+        Family::Member,
+        Family::Item,
+        Family::Change,
+        Family::Version,
+        Family::Expiry,
+        Family::Unique,
+        Family::Logical,
+        Family::Index,
+        Family::Purge,
+        Family::Path,
+        Family::IndexState,
+    ];
+}
+
 const INCARNATION_BYTES: usize = 8;
 const PREFIX_BYTES: usize = 9;
 const UNIQUE_DIGEST_BYTES: usize = 32;
@@ -67,6 +85,11 @@ impl Keys {
     /// Every key of one family.
     pub(crate) fn family(self, family: Family) -> KeyRange {
         KeyRange::prefix(&self.start(family, 0))
+    }
+
+    /// Everything but the head and the state of the index.
+    pub(crate) fn between_heads(self) -> KeyRange {
+        KeyRange::new(self.start(Family::Key, 0), self.start(Family::IndexState, 0))
     }
 
     pub(crate) fn head(self) -> Vec<u8> {
@@ -318,6 +341,13 @@ pub(crate) fn split_epk(place: &[u8]) -> Result<(Epk, usize)> {
 }
 
 /// Splits the part of a family's key after the incarnation and the family byte.
+pub(crate) fn family_of(key: &[u8]) -> Result<Family> {
+    let byte = key.get(INCARNATION_BYTES).copied().map(usize::from);
+    // They are numbered from one on.
+    let family = byte.and_then(|byte| Family::ALL.get(byte.checked_sub(1)?));
+    family.copied().ok_or(Error::Corrupt("a key belongs to no family"))
+}
+
 pub(crate) fn rest(key: &[u8]) -> &[u8] {
     key.get(PREFIX_BYTES..).unwrap_or_default()
 }

@@ -28,6 +28,7 @@ mod key_range;
 mod latency;
 mod memory;
 mod statistics;
+mod sweep;
 
 pub use background::{give_way, stand_back};
 pub use batch::{BATCH_BYTES_MAX, Batch, Condition, KEY_BYTES_MAX, Write};
@@ -42,3 +43,4 @@ pub use key_range::{Direction, KeyRange};
 pub use latency::Latencies;
 pub use memory::open_memory;
 pub use statistics::StoreStatistics;
+pub use sweep::{Sweep, sweep};

@@ -62,6 +62,7 @@ suite!(
         what_is_loaded_can_be_changed_like_anything_else,
         a_dropped_load_can_be_deleted_and_leaves_the_rest_alone,
         a_discarded_range_can_be_deleted_and_the_rest_is_untouched,
+        a_sweep_reads_what_a_scan_reads,
     ]
 );
 
@@ -711,5 +712,42 @@ fn a_discarded_range_can_be_deleted_and_the_rest_is_untouched(fixture: &Fixture)
         assert_eq!(keys(&*snapshot, range.clone(), Direction::Forward).len(), 0);
         drop(snapshot);
         reopen(&mut fixture, false);
+    }
+}
+
+/// Keys of several ages: loaded, changed, deleted and written again, partly after the snapshot was taken.
+fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
+    let fixture = Fixture::new(fixture.kind);
+    let env = Env::fixed(7, 0);
+    let mut snapshots = vec![fixture.snapshot()];
+    for (round, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        load_some(&fixture.store, name, 0..1_000).finish().wait().unwrap();
+        let mut batch = Batch::new();
+        for _ in 0..400 {
+            let name = ["a", "b", "c", "d"][usize::try_from(env.random_u64() % 4).unwrap()];
+            let key = loaded_key(name, u32::try_from(env.random_u64() % 1_100).unwrap());
+            match env.random_u64() % 3 {
+                0 => batch.delete(key),
+                _ => batch.put(key, format!("round {round}")),
+            }
+        }
+        fixture.commit(batch);
+        snapshots.push(fixture.snapshot());
+        if round % 2 == 1 {
+            // Moves what is in memory to tables of its own.
+            assert!(store::sweep(&fixture.snapshot(), KeyRange::all()).unwrap().count() > 1_000);
+        }
+    }
+    let mut ranges = vec![KeyRange::all(), KeyRange::prefix(b"b/"), KeyRange::new("x", "z")];
+    ranges.push(KeyRange::new(loaded_key("a", 17), loaded_key("a", 18)));
+    ranges.push(KeyRange::new(loaded_key("a", 990), loaded_key("c", 700)));
+    ranges.push(KeyRange::from(loaded_key("c", 1_000)));
+    ranges.push(KeyRange::new("b", "a"));
+    for (age, snapshot) in snapshots.iter().enumerate() {
+        for range in &ranges {
+            let swept = store::sweep(snapshot, range.clone()).unwrap();
+            let scanned = snapshot.scan(range.clone(), Direction::Forward);
+            assert!(swept.eq(scanned), "{age} {range:?}");
+        }
     }
 }

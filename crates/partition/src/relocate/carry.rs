@@ -29,8 +29,8 @@ use crate::reader::Reader;
 use crate::record::{Change, ItemRecord, LogicalRecord, PathRecord, VersionRecord};
 use crate::{Error, Result};
 
-/// What is carried, in the order of the keys.
-const FAMILIES: [Family; 10] = [
+/// What is carried of several legs, in the order of the keys, before the entries of the index.
+const FAMILIES: [Family; 8] = [
     Family::Key,
     Family::Member,
     Family::Item,
@@ -39,8 +39,6 @@ const FAMILIES: [Family; 10] = [
     Family::Expiry,
     Family::Unique,
     Family::Logical,
-    Family::Index,
-    Family::Path,
 ];
 
 /// A step here is longer than one that computes and commits: it may have a thread of its own.
@@ -166,14 +164,14 @@ impl Carry {
         let mut n_entries = 0;
         while let Some(stage) = self.stages.get(self.stage).copied() {
             let lanes = &mut self.lanes;
-            let goes = self.legs.read(stage, |key, value| {
+            let goes = self.legs.read(stage, |family, key, value| {
                 n_entries += 1;
                 done.moved += key.len() + value.len();
-                if stage == Stage::Family(Family::Item) {
+                if family == Family::Item {
                     done.n_items += 1;
                     done.bytes += ItemRecord::decode(value.clone())?.text().len();
                 }
-                lanes.put(stage, key, value)?;
+                lanes.put(family, key, value)?;
                 let n_items = n_entries / (ENTRIES_PER_ITEM * STEP_FACTOR);
                 let is_full = pace.is_full(n_items, done.moved / STEP_FACTOR);
                 Ok(if is_full { Goes::NoFurther } else { Goes::On })
@@ -182,7 +180,6 @@ impl Carry {
                 return Ok(done);
             }
             self.stage += 1;
-            self.legs.rewind();
         }
         self.lanes.put_paths(&self.legs);
         done.is_done = true;
@@ -199,7 +196,8 @@ impl Carry {
                 before.await?;
             }
             // The next one will be about as long.
-            let next = Batch::with_capacity(lane.batch.writes().len());
+            let n_writes = lane.batch.writes().len();
+            let next = Batch::with_capacity(n_writes + n_writes / 4);
             lane.in_flight = Some(lane.ingest.write(std::mem::replace(&mut lane.batch, next)));
         }
         Ok(())
@@ -223,27 +221,16 @@ impl Carry {
     }
 }
 
-/// What is read one after the other. Path records and the state of the index come last, and are made.
+/// What is read one after the other. Path records of several legs and the state of the index come last, and are made.
 fn stages(legs: &Legs) -> Vec<Stage> {
-    let mut stages = Vec::new();
-    for family in FAMILIES {
-        match (family, &legs.paths) {
-            (Family::Index, Some(paths)) => {
-                stages.extend(paths.numbers().into_iter().map(Stage::Path));
-            }
-            (Family::Path, Some(_)) => {}
-            _ => stages.push(Stage::Family(family)),
-        }
-    }
+    let Some(paths) = &legs.paths else { return vec![Stage::Whole] };
+    let mut stages: Vec<Stage> = FAMILIES.into_iter().map(Stage::Family).collect();
+    stages.extend(paths.numbers().into_iter().map(Stage::Path));
     stages
 }
 
 impl Lanes {
-    fn put(&mut self, stage: Stage, key: &[u8], value: Bytes) -> Result<()> {
-        let family = match stage {
-            Stage::Family(family) => family,
-            Stage::Path(_) => Family::Index,
-        };
+    fn put(&mut self, family: Family, key: &[u8], value: Bytes) -> Result<()> {
         let index = match family {
             Family::Key | Family::Unique => self.by_place(rest(key)),
             Family::Member => {
@@ -269,7 +256,8 @@ impl Lanes {
                 self.put_path(key, &PathRecord::decode(&value)?);
                 return Ok(());
             }
-            Family::Head | Family::Purge | Family::IndexState => {
+            Family::Purge => return Ok(()),
+            Family::Head | Family::IndexState => {
                 return Err(Error::Corrupt("a head was read as an entry"));
             }
         };

@@ -7,11 +7,11 @@ use std::iter::Peekable;
 
 use bytes::Bytes;
 use model::Lsn;
-use store::{KeyRange, Scan};
+use store::{KeyRange, Sweep};
 
 use super::paths::Paths;
 use crate::index::State;
-use crate::keys::{Family, Moment, moment_of, rest, with_path, with_seq_shifted};
+use crate::keys::{Family, Moment, family_of, moment_of, rest, with_path, with_seq_shifted};
 use crate::reader::Reader;
 use crate::record::ItemRecord;
 use crate::{Error, Result};
@@ -20,8 +20,6 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Leg {
     reader: Reader,
-    /// The last key of the stage that was read.
-    last: Option<Bytes>,
     shifts: Shifts,
 }
 
@@ -35,6 +33,8 @@ struct Shifts {
 /// Keys that are read from all legs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
+    /// All families one after the other, as a single leg has them.
+    Whole,
     Family(Family),
     /// The entries of the index at one path.
     Path(u16),
@@ -43,6 +43,8 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Legs {
     all: Vec<Leg>,
+    /// The stage that is being read, from each leg; empty before it begins.
+    scans: Vec<Peekable<Entries>>,
     /// The common paths; `None` for a single leg, which keeps its own.
     pub(super) paths: Option<Paths>,
     /// What the index of the successors is under.
@@ -64,8 +66,9 @@ impl Legs {
             state.n_paths = paths.n_paths();
         }
         let paths = (readers.len() > 1).then_some(paths);
-        let leg = |(reader, _)| Leg { reader, last: None, shifts: Shifts::default() };
-        Ok(Some(Legs { all: readers.into_iter().map(leg).collect(), paths, state }))
+        let leg = |(reader, _)| Leg { reader, shifts: Shifts::default() };
+        let all = readers.into_iter().map(leg).collect();
+        Ok(Some(Legs { all, scans: Vec::new(), paths, state }))
     }
 
     pub(super) fn are_several(&self) -> bool {
@@ -82,94 +85,68 @@ impl Legs {
         true
     }
 
-    /// Begins a new stage.
-    pub(super) fn rewind(&mut self) {
-        for leg in &mut self.all {
-            leg.last = None;
-        }
-    }
-
     /// Reads a stage on from where it was left, in the order of the keys as they will be.
     pub(super) fn read(
         &mut self,
         stage: Stage,
-        mut visit: impl FnMut(&[u8], Bytes) -> Result<Goes>,
+        mut visit: impl FnMut(Family, &[u8], Bytes) -> Result<Goes>,
     ) -> Result<Goes> {
-        if let [leg] = self.all.as_slice() {
-            let last = self.read_one(leg, stage, visit)?;
-            let goes = if last.is_some() { Goes::NoFurther } else { Goes::On };
-            self.all[0].last = last;
-            return Ok(goes);
-        }
-        let mut places: Vec<Option<Bytes>> = self.all.iter().map(|leg| leg.last.clone()).collect();
-        let ended = {
+        if self.scans.is_empty() {
             let legs = self.all.iter().enumerate();
-            let mut scans: Vec<Peekable<_>> =
-                legs.map(|(index, leg)| self.scan(index, leg, stage).peekable()).collect();
-            loop {
-                let Some(index) = lowest(&mut scans) else { break Goes::On };
-                let next = scans.get_mut(index).and_then(Iterator::next);
-                let Some(mut entry) = next.transpose()? else { break Goes::On };
-                let value = std::mem::take(&mut entry.value);
-                let goes = visit(entry.key(), value)?;
-                if let Some(place) = places.get_mut(index) {
-                    *place = Some(entry.own);
-                }
-                if goes == Goes::NoFurther {
-                    break goes;
-                }
-                store::give_way();
-            }
-        };
-        for (leg, place) in self.all.iter_mut().zip(places) {
-            leg.last = place;
+            let scans = legs.map(|(index, leg)| Ok(self.scan(index, leg, stage)?.peekable()));
+            self.scans = scans.collect::<Result<_>>()?;
         }
-        Ok(ended)
-    }
-
-    /// The same for a single leg, which needs no comparing; returns the last key unless the stage has ended.
-    fn read_one(
-        &self,
-        leg: &Leg,
-        stage: Stage,
-        mut visit: impl FnMut(&[u8], Bytes) -> Result<Goes>,
-    ) -> Result<Option<Bytes>> {
-        for entry in self.scan(0, leg, stage) {
-            let mut entry = entry?;
-            let value = std::mem::take(&mut entry.value);
-            if visit(entry.key(), value)? == Goes::NoFurther {
-                return Ok(Some(entry.own));
+        while let Some(scan) = lowest(&mut self.scans).and_then(|at| self.scans.get_mut(at)) {
+            let Some(entry) = scan.next() else { break };
+            let Entry { key, value } = entry?;
+            let family = match stage {
+                Stage::Whole => family_of(&key)?,
+                Stage::Family(family) => family,
+                Stage::Path(_) => Family::Index,
+            };
+            if visit(family, &key, value)? == Goes::NoFurther {
+                return Ok(Goes::NoFurther);
             }
             store::give_way();
         }
-        Ok(None)
+        self.scans.clear();
+        Ok(Goes::On)
     }
 
-    fn scan<'l>(
-        &'l self,
-        index: usize,
-        leg: &'l Leg,
-        stage: Stage,
-    ) -> impl Iterator<Item = Result<Entry>> + use<'l> {
+    fn scan(&self, index: usize, leg: &Leg, stage: Stage) -> Result<Entries> {
         let keys = leg.reader.keys;
         let range = match (stage, &self.paths) {
+            (Stage::Whole, _) => Some(keys.between_heads()),
             (Stage::Family(family), _) => Some(keys.family(family)),
             (Stage::Path(number), None) => Some(keys.terms_of(number)),
             (Stage::Path(number), Some(paths)) => {
                 paths.own(index, number).map(|own| keys.terms_of(own))
             }
         };
-        let range = match (range, &leg.last) {
-            (None, _) => KeyRange::new(Bytes::new(), Bytes::new()),
-            (Some(range), None) => range,
-            (Some(range), Some(last)) => range.after(last),
-        };
-        let shifts = leg.shifts;
-        let entries: Scan<'l> = leg.reader.snapshot.scan(range, store::Direction::Forward);
-        entries.map(move |entry| {
-            let (own, value) = entry?;
-            shifts.apply(stage, own, value)
-        })
+        let range = range.unwrap_or_else(|| KeyRange::new("", ""));
+        let sweep = store::sweep(&leg.reader.snapshot, range)?;
+        Ok(Entries { sweep, stage, shifts: leg.shifts })
+    }
+}
+
+/// What one leg has of a stage.
+#[derive(Debug)]
+struct Entries {
+    sweep: Sweep,
+    stage: Stage,
+    shifts: Shifts,
+}
+
+impl Iterator for Entries {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.sweep.next()?;
+        Some(
+            entry
+                .map_err(Error::from)
+                .and_then(|(key, value)| self.shifts.apply(self.stage, key, value)),
+        )
     }
 }
 
@@ -180,20 +157,11 @@ pub(super) enum Goes {
     NoFurther,
 }
 
-/// An entry on its way.
+/// An entry on its way, with the key that it will have, the incarnation aside.
 #[derive(Debug)]
 struct Entry {
-    /// The key that it had.
-    own: Bytes,
-    /// The key that it will have, the incarnation aside, if that is another.
-    changed: Option<Bytes>,
+    key: Bytes,
     value: Bytes,
-}
-
-impl Entry {
-    fn key(&self) -> &Bytes {
-        self.changed.as_ref().unwrap_or(&self.own)
-    }
 }
 
 impl Shifts {
@@ -209,9 +177,9 @@ impl Shifts {
                 value = record.at(Moment { seq, ..record.moment });
                 None
             }
-            Stage::Family(_) => None,
+            Stage::Whole | Stage::Family(_) => None,
         };
-        Ok(Entry { own, changed, value })
+        Ok(Entry { key: changed.unwrap_or(own), value })
     }
 }
 
@@ -228,9 +196,9 @@ fn lowest<I: Iterator<Item = Result<Entry>>>(scans: &mut [Peekable<I>]) -> Optio
             None => {}
             Some(Err(_)) => return Some(index),
             Some(Ok(entry)) => {
-                let is_lower = lowest.as_ref().is_none_or(|(_, key)| rest(entry.key()) < rest(key));
+                let is_lower = lowest.as_ref().is_none_or(|(_, key)| rest(&entry.key) < rest(key));
                 if is_lower {
-                    lowest = Some((index, entry.key().clone()));
+                    lowest = Some((index, entry.key.clone()));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! The tree behind the [`Engine`] seam. One committer drives it, which keeps its waits simple.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -12,10 +12,13 @@ use fjall::{
 };
 use parking_lot::Mutex;
 
+use super::sweep::Tables;
 use super::{log, tables};
 use crate::embedded::directory::{Content, Directory};
 use crate::embedded::engine::{Engine, Feed, Writes};
-use crate::{Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot};
+use crate::{
+    Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot, Sweep,
+};
 
 /// All data is in one keyspace: more of them cost memory and were not faster.
 const KEYSPACE: &str = "orrery";
@@ -150,6 +153,7 @@ impl Engine for LsmEngine {
         Arc::new(LsmSnapshot {
             view: self.database.snapshot(),
             keyspace: self.keyspace.clone(),
+            tables: OnceLock::new(),
             _directory: Arc::clone(&self.directory),
         })
     }
@@ -220,6 +224,8 @@ impl fmt::Debug for LsmEngine {
 struct LsmSnapshot {
     view: fjall::Snapshot,
     keyspace: Keyspace,
+    /// Found by the first sweep; `None` if there are none that have all of it.
+    tables: OnceLock<Option<Tables>>,
     _directory: Arc<Directory>,
 }
 
@@ -243,6 +249,15 @@ impl Snapshot for LsmSnapshot {
             Direction::Forward => Box::new(found.map(to_entry)),
             Direction::Backward => Box::new(found.rev().map(to_entry)),
         }
+    }
+
+    fn sweep(&self, range: &KeyRange) -> Result<Option<Sweep>> {
+        if self.tables.get().is_none() {
+            // Of two at once, the second is as good as the first.
+            let _ = self.tables.set(Tables::find(&self.keyspace)?);
+        }
+        let tables = self.tables.get().and_then(Option::as_ref);
+        tables.map(|tables| tables.sweep(range, self.view.seqno())).transpose()
     }
 }
 

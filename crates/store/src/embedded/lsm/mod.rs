@@ -5,6 +5,7 @@
 
 mod engine;
 mod log;
+mod sweep;
 mod tables;
 
 pub(super) use engine::LsmEngine;
