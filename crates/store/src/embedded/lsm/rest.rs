@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fjall::{AbstractTree, Database, Keyspace};
 use parking_lot::{Condvar, Mutex};
@@ -124,9 +124,10 @@ impl Watch {
     }
 
     fn merge(&self) -> Result<(), fjall::Error> {
-        let (begin, bytes) = (Instant::now(), Bytes::of(&self.keyspace));
+        let before = Bytes::of(&self.keyspace);
+        tracing::debug!(?before, "tables are brought into one order");
         merge(&self.keyspace)?;
-        tracing::info!(?bytes, took = ?begin.elapsed(), "tables are in one order");
+        tracing::debug!(after = ?Bytes::of(&self.keyspace), "tables are in one order");
         Ok(())
     }
 }
@@ -151,9 +152,11 @@ impl Bytes {
     fn of(keyspace: &Keyspace) -> Bytes {
         let in_memory = keyspace.tree.active_memtable().size();
         let version = keyspace.tree.current_version();
-        let levels: Vec<u64> = version.iter_levels().map(|level| level.size()).collect();
-        let in_tables = levels.iter().sum();
-        let last = levels.last().copied().unwrap_or(0);
+        let (mut in_tables, mut last) = (0, 0);
+        for level in version.iter_levels() {
+            last = level.size();
+            in_tables += last;
+        }
         Bytes { in_memory, above_last_level: in_tables - last, in_tables }
     }
 
