@@ -5,6 +5,7 @@
 
 mod engine;
 mod log;
+mod rest;
 mod sweep;
 mod tables;
 
