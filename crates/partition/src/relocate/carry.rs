@@ -1,6 +1,6 @@
 //! Carries the entries of partitions over to their successors as they are.
 //!
-//! Every family is read once, in order, from one snapshot of each partition; an entry gets the prefix of the partition
+//! Everything is read once, in order, from one snapshot of each partition; an entry gets the prefix of the partition
 //! that it goes to, and nothing else of it changes, but for what several partitions could both have (`legs`). So each
 //! successor gets its entries sorted, and the store can take them without log
 //! and memory ([`store::Store::ingest`]). Keys that begin with a place tell by it where they go; the others by the

@@ -157,7 +157,7 @@ impl Engine for LsmEngine {
             view: self.database.snapshot(),
             keyspace: self.keyspace.clone(),
             tables: OnceLock::new(),
-            _directory: Arc::clone(&self.directory),
+            directory: Arc::clone(&self.directory),
         })
     }
 
@@ -232,7 +232,8 @@ struct LsmSnapshot {
     keyspace: Keyspace,
     /// Found by the first sweep; `None` if there are none that have all of it.
     tables: OnceLock<Option<Tables>>,
-    _directory: Arc<Directory>,
+    /// Dropped last: it stays locked as long as this reads from it.
+    directory: Arc<Directory>,
 }
 
 impl Snapshot for LsmSnapshot {
@@ -263,7 +264,8 @@ impl Snapshot for LsmSnapshot {
             let _ = self.tables.set(Tables::find(&self.keyspace)?);
         }
         let tables = self.tables.get().and_then(Option::as_ref);
-        tables.map(|tables| tables.sweep(range, self.view.seqno())).transpose()
+        let sweep = |tables: &Tables| tables.sweep(range, self.view.seqno(), &self.directory);
+        tables.map(sweep).transpose()
     }
 }
 

@@ -5,6 +5,7 @@
 //! reads gigabytes, both together cost more than the reading.
 
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{thread, vec};
 
@@ -12,6 +13,7 @@ use fjall::{AbstractTree, Keyspace, LsmError, SeqNo, Slice};
 use lsm_tree::{InternalValue, Table};
 
 use super::engine::to_error;
+use crate::embedded::directory::Directory;
 use crate::{Error, KeyRange, KeyValue, Result, Sweep};
 
 /// How often, and how many times, a wait for the memory looks again.
@@ -38,9 +40,14 @@ impl Tables {
     }
 
     /// Reads what a snapshot at `seqno` shows of a range.
-    pub(super) fn sweep(&self, range: &KeyRange, seqno: SeqNo) -> Result<Sweep> {
+    pub(super) fn sweep(
+        &self,
+        range: &KeyRange,
+        seqno: SeqNo,
+        directory: &Arc<Directory>,
+    ) -> Result<Sweep> {
         let runs = self.runs.iter().map(|run| Run::open(run, range, seqno)).collect();
-        Ok(Sweep::new(Merged::start(runs).map_err(failed)?))
+        Ok(Sweep::new(Merged::start(runs, Arc::clone(directory)).map_err(failed)?))
     }
 }
 
@@ -141,14 +148,16 @@ struct Merged {
     first: Option<usize>,
     /// The lowest next key of the other runs. As long as the first run stays below, there is nothing to choose.
     bound: Option<Slice>,
+    /// Dropped last: tables that the engine has given up go with the last who reads them.
+    _directory: Arc<Directory>,
 }
 
 impl Merged {
-    fn start(mut runs: Vec<Run>) -> Result<Merged, LsmError> {
+    fn start(mut runs: Vec<Run>, directory: Arc<Directory>) -> Result<Merged, LsmError> {
         for run in &mut runs {
             run.advance()?;
         }
-        let mut merged = Merged { runs, first: None, bound: None };
+        let mut merged = Merged { runs, first: None, bound: None, _directory: directory };
         merged.choose();
         Ok(merged)
     }
