@@ -81,19 +81,21 @@ pub enum PolicyError {
     #[error("The Vector Embedding Policy has an invalid DistanceFunction:{value}")]
     VectorDistance { value: String },
     #[error(
-        "The Vector Embedding Policy has Dimensions:{dimensions} which is outside the supported range of 1 to {max}"
+        "The Vector Embedding Policy has Dimensions:{dimensions} which is {} supported value of {}",
+        if *dimensions < 1 { "less than the minimum" } else { "more than the maximum" },
+        if *dimensions < 1 { 1 } else { *max }
     )]
     VectorDimensions { dimensions: i64, max: i64 },
     #[error("The Vector Indexing Policy's Index Type::{value} is invalid")]
     VectorIndexType { value: String },
-    #[error("The Vector Indexing Policy's path::{path} not matching in Embedding's path")]
+    #[error("The Vector Indexing Policy's path::{path} not matching in Embedding's path.")]
     VectorIndexPath { path: String },
     #[error(
         "The Vector Indexing Policy's Index Type::flat has been used with Dimensions::{dimensions} which is more than the maximum supported value of {max}"
     )]
     VectorFlatDimensions { dimensions: i64, max: i64 },
     #[error(
-        "The Vector Indexing Policy parameter {parameter}:{value} is invalid: it must be between {min} and {max}"
+        "The Vector Indexing Policy parameter {parameter} value :: {value} is out of range. The allowed range is between {min} and {max}."
     )]
     VectorParameter { parameter: &'static str, value: i64, min: i64, max: i64 },
     #[error(

@@ -137,7 +137,7 @@ async fn wrong_policies_are_refused_with_the_service_words() {
         (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"notFlat"}]}"#), "Index Type::notFlat is invalid"),
         (with_embedding(r#"{"vectorIndexes":[{"path":"/vector2","type":"flat"}]}"#), "vector2 not matching in Embedding's path"),
         (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","vectorIndexShardKey":["country"]}]}"#), "The Vector Indexing Policy has an invalid Shard Path: country."),
-        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","quantizationByteSize":9000}]}"#), "quantizationByteSize"),
+        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","quantizationByteSize":9000}]}"#), "QuantizationByteSize value :: 9000 is out of range. The allowed range is between 1 and 256."),
         (embeddings(r#"{"path":"/v","dataType":"float64","dimensions":3,"distanceFunction":"cosine"}"#), "Vector Embedding Policy has an invalid DataType"),
         (embeddings(r#"{"path":"/v","dataType":"float32","dimensions":-3,"distanceFunction":"cosine"}"#), "The Vector Embedding Policy has Dimensions:-3"),
         (embeddings(r#"{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"handMeasured"}"#), "The Vector Embedding Policy has an invalid DistanceFunction:handMeasured"),
