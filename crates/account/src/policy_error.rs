@@ -26,6 +26,10 @@ pub enum PolicyError {
     MultiHashTooOld,
 
     #[error(
+        "The partition key component definition path '{path}' could not be accepted, failed near position '{position}'. Partition key paths must contain only valid characters and not contain a trailing slash or wildcard character."
+    )]
+    KeyPathInvalid { path: String, position: usize },
+    #[error(
         "The indexing policy is invalid: automatic indexing must be false when the indexing mode is none"
     )]
     AutomaticWithoutIndex,
@@ -55,8 +59,14 @@ pub enum PolicyError {
         "The spatial data types array cannot be empty. Assign at least one spatial type for the 'types' array for the path {path}"
     )]
     SpatialTypesEmpty { path: String },
-    #[error("A spatial index with the Geometry type must have a bounding box: path '{path}'")]
+    #[error(
+        "A spatial index of a container with the Geometry type must have a boundingBox: path '{path}'"
+    )]
     BoundingBoxMissing { path: String },
+    #[error(
+        "A spatial index of a container with the Geography type cannot have a boundingBox: path '{path}'"
+    )]
+    BoundingBoxUnexpected { path: String },
     #[error(
         "The bounding box of the spatial index path '{path}' is invalid: xmin < xmax and ymin < ymax must hold"
     )]
@@ -71,19 +81,21 @@ pub enum PolicyError {
     #[error("The Vector Embedding Policy has an invalid DistanceFunction:{value}")]
     VectorDistance { value: String },
     #[error(
-        "The Vector Embedding Policy has Dimensions:{dimensions} which is outside the supported range of 1 to {max}"
+        "The Vector Embedding Policy has Dimensions:{dimensions} which is {} supported value of {}",
+        if *dimensions < 1 { "less than the minimum" } else { "more than the maximum" },
+        if *dimensions < 1 { 1 } else { *max }
     )]
     VectorDimensions { dimensions: i64, max: i64 },
     #[error("The Vector Indexing Policy's Index Type::{value} is invalid")]
     VectorIndexType { value: String },
-    #[error("The Vector Indexing Policy's path::{path} not matching in Embedding's path")]
+    #[error("The Vector Indexing Policy's path::{path} not matching in Embedding's path.")]
     VectorIndexPath { path: String },
     #[error(
         "The Vector Indexing Policy's Index Type::flat has been used with Dimensions::{dimensions} which is more than the maximum supported value of {max}"
     )]
     VectorFlatDimensions { dimensions: i64, max: i64 },
     #[error(
-        "The Vector Indexing Policy parameter {parameter}:{value} is invalid: it must be between {min} and {max}"
+        "The Vector Indexing Policy parameter {parameter} value :: {value} is out of range. The allowed range is between {min} and {max}."
     )]
     VectorParameter { parameter: &'static str, value: i64, min: i64, max: i64 },
     #[error(
@@ -151,6 +163,7 @@ impl Failure for PolicyError {
             | Self::AutomaticWithoutIndex
             | Self::PathsWithoutIndex
             | Self::RootPathMissing
+            | Self::KeyPathInvalid { .. }
             | Self::IndexPathTwice { .. }
             | Self::IndexPathInvalid { .. }
             | Self::TooMany { .. }
@@ -158,6 +171,7 @@ impl Failure for PolicyError {
             | Self::CompositePath { .. }
             | Self::SpatialTypesEmpty { .. }
             | Self::BoundingBoxMissing { .. }
+            | Self::BoundingBoxUnexpected { .. }
             | Self::BoundingBoxInvalid { .. }
             | Self::VectorPath { .. }
             | Self::VectorDataType { .. }

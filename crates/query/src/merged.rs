@@ -191,4 +191,8 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
     fn is_exact(&self) -> bool {
         self.indexes().is_some_and(|indexes| indexes.iter().all(|index| index.is_exact()))
     }
+
+    fn counts_exactly(&self) -> bool {
+        self.indexes().is_some_and(|indexes| indexes.iter().all(|index| index.counts_exactly()))
+    }
 }

@@ -34,7 +34,8 @@ impl OrderPolicy {
         let Some(order) = query.order_by.as_ref().filter(|order| !order.rank) else {
             return Ok(());
         };
-        if !query.group_by.is_empty() {
+        // One row, or rows whose order is not that of items.
+        if !query.group_by.is_empty() || bound.grouping.is_some() {
             return Ok(());
         }
         if order.items.len() < 2 {

@@ -135,6 +135,11 @@ pub trait ItemIndex {
     fn is_exact(&self) -> bool {
         false
     }
+
+    /// Returns whether [`ItemIndex::n_items`] is known and exact, whatever the entries are.
+    fn counts_exactly(&self) -> bool {
+        self.is_exact()
+    }
 }
 
 impl Error {

@@ -170,4 +170,8 @@ impl ItemIndex for WatchedSource<'_> {
     fn is_exact(&self) -> bool {
         self.inner().is_some_and(ItemIndex::is_exact)
     }
+
+    fn counts_exactly(&self) -> bool {
+        self.inner().is_some_and(ItemIndex::counts_exactly)
+    }
 }

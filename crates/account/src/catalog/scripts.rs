@@ -27,9 +27,17 @@ pub(crate) fn complete_trigger(script: &Object) -> Result<Object> {
     ]))
 }
 
-/// Wire: trigger enums are compared without regard to case.
-fn one_of(script: &Object, property: &'static str, known: &[&str]) -> Result<Value> {
+/// Wire: trigger enums are compared without regard to case, and shown as they were written.
+fn one_of(script: &Object, property: &'static str, known: &[&'static str]) -> Result<Value> {
     let text = body::required_text(script, property)?;
     let unknown = || PolicyError::UnknownValue { property, value: text.to_owned() };
-    Ok(body::spelled(text, known).ok_or_else(unknown)?.into())
+    body::spelled(text, known).ok_or_else(unknown)?;
+    Ok(text.into())
+}
+
+/// The type and operation of a trigger, in our spelling.
+pub(crate) fn trigger_facts(trigger: &Object) -> Option<(&'static str, &'static str)> {
+    let text = |property| trigger.get(property).and_then(Value::as_str);
+    let kind = body::spelled(text("triggerType")?, &TRIGGER_TYPES)?;
+    Some((kind, body::spelled(text("triggerOperation")?, &TRIGGER_OPERATIONS)?))
 }

@@ -1,8 +1,10 @@
 //! Bulk: independent operations in one request, each with its own key.
 //!
 //! All are submitted before any is waited for, so that they share the store's group commit. Submission is in
-//! request order: operations on one item take effect in that order.
+//! request order: operations on one item take effect in that order. A read does not queue behind writes, so one that
+//! follows a write of its item waits for it.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
@@ -38,7 +40,8 @@ impl ItemRequest<'_> {
             self.named_range(range).map_err(|error| self.fail(error))?;
         }
         let results = if continue_on_error {
-            join_all(calls.into_iter().map(|call| self.one(call)).collect()).await
+            let awaited = self.awaited(&calls);
+            join_all(calls.into_iter().map(|call| self.one(call)).collect(), &awaited).await
         } else {
             self.until_first_failure(calls).await
         };
@@ -59,6 +62,40 @@ impl ItemRequest<'_> {
             results.push(result);
         }
         results
+    }
+
+    /// For each operation, the one before it that it has to wait for: a read waits for the last write of its item.
+    fn awaited(&self, calls: &[BatchCall]) -> Vec<Option<usize>> {
+        let mut awaited = vec![None; calls.len()];
+        let is_read = |call: &BatchCall| matches!(call.action, BatchAction::Read { .. });
+        let first_write = calls.iter().position(|call| !is_read(call)).unwrap_or(calls.len());
+        if !calls.iter().skip(first_write).any(is_read) {
+            return awaited;
+        }
+        let mut writes = HashMap::new();
+        for (at, (call, awaited)) in calls.iter().zip(&mut awaited).enumerate() {
+            let Some(item) = self.item_of(call) else { continue };
+            if is_read(call) {
+                *awaited = writes.get(&item).copied();
+            } else {
+                writes.insert(item, at);
+            }
+        }
+        awaited
+    }
+
+    /// The key and id of the item that an operation is about; `None` if it has none, and fails.
+    fn item_of(&self, call: &BatchCall) -> Option<(String, String)> {
+        let id = match &call.action {
+            BatchAction::Create { body } | BatchAction::Upsert { body } => {
+                ItemBody::parse(body).ok()?.id().to_owned()
+            }
+            BatchAction::Replace { id, .. }
+            | BatchAction::Patch { id, .. }
+            | BatchAction::Read { id }
+            | BatchAction::Delete { id } => id.clone(),
+        };
+        Some((self.key_of(call).ok()?.to_header(), id))
     }
 
     fn one(&self, call: BatchCall) -> Pending<'_> {
@@ -110,7 +147,7 @@ impl ItemRequest<'_> {
             | BatchAction::Upsert { body }
             | BatchAction::Replace { body, .. } => {
                 let body = ItemBody::parse(body)?;
-                Ok(body.partition_key(&self.container.properties.definition)?)
+                Ok(body.partition_key(&self.container.properties.definition))
             }
             BatchAction::Read { .. } | BatchAction::Delete { .. } | BatchAction::Patch { .. } => {
                 Err(Error::KeyRequired)
@@ -119,20 +156,51 @@ impl ItemRequest<'_> {
     }
 }
 
-/// Polls all futures, first to last, until each has answered.
-async fn join_all(mut pending: Vec<Pending<'_>>) -> Vec<BatchResult> {
+/// Polls all futures, first to last, until each has answered; one that has to wait for another after that has.
+async fn join_all(mut pending: Vec<Pending<'_>>, awaited: &[Option<usize>]) -> Vec<BatchResult> {
     let mut results: Vec<Option<BatchResult>> = pending.iter().map(|_| None).collect();
     std::future::poll_fn(move |context| {
         let mut is_done = true;
-        for (future, result) in pending.iter_mut().zip(&mut results) {
-            if result.is_none() {
-                match future.as_mut().poll(context) {
-                    Poll::Ready(answer) => *result = Some(answer),
-                    Poll::Pending => is_done = false,
-                }
+        for (at, future) in pending.iter_mut().enumerate() {
+            let is_answered = |at: usize| results.get(at).is_some_and(Option::is_some);
+            if is_answered(at) {
+                continue;
+            }
+            let may_begin = awaited.get(at).copied().flatten().is_none_or(is_answered);
+            let polled = if may_begin { future.as_mut().poll(context) } else { Poll::Pending };
+            match (polled, results.get_mut(at)) {
+                (Poll::Ready(answer), Some(result)) => *result = Some(answer),
+                _ => is_done = false,
             }
         }
         if is_done { Poll::Ready(results.drain(..).flatten().collect()) } else { Poll::Pending }
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_waits_for_the_write_of_its_item_and_others_do_not() {
+        let (is_written, seen) = (AtomicBool::new(false), [const { AtomicBool::new(false) }; 2]);
+        let write = async {
+            tokio::task::yield_now().await;
+            is_written.store(true, Ordering::SeqCst);
+            dependent()
+        };
+        let read = |at: usize| {
+            let (is_written, seen) = (&is_written, &seen);
+            async move {
+                seen[at].store(is_written.load(Ordering::SeqCst), Ordering::SeqCst);
+                dependent()
+            }
+        };
+        let pending: Vec<Pending<'_>> = vec![Box::pin(write), Box::pin(read(0)), Box::pin(read(1))];
+        assert_eq!(join_all(pending, &[None, Some(0), None]).await.len(), 3);
+        assert_eq!(seen.map(AtomicBool::into_inner), [true, false]);
+    }
 }

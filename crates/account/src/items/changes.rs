@@ -129,7 +129,9 @@ impl ItemRequest<'_> {
             return ETag::from_text("0");
         }
         let cursors = &positions.walk.cursors;
-        match (scope.is_single(self), cursors.front()) {
+        // Wire: as long as there is one range, the whole container has a number like it; Python reads nothing else.
+        let is_one_range = self.container.ranges.len() == 1 && self.epks.is_none();
+        match (is_one_range || scope.is_single(self), cursors.front()) {
             (true, Some(cursor)) if cursors.len() == 1 => {
                 let lsn = cursor.position.unwrap_or(0);
                 if self.needs_span(scope, start, &cursor.epks) {

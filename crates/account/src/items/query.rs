@@ -96,10 +96,23 @@ impl ItemRequest<'_> {
             totals.times.compile = compile;
             outcome.facts.query_metrics = Some(query_facts::metrics_text(&totals));
         }
-        let usage = totals.index_usage.unwrap_or_default();
+        let mut usage = totals.index_usage.unwrap_or_default();
+        if target.scope.logical.is_some() {
+            self.name_key(&mut usage.utilized);
+        }
         outcome.facts.index_metrics =
             query_facts::index_metrics(extras.wants_index_metrics, &usage);
         Ok(outcome)
+    }
+
+    /// Wire: a query of one logical partition uses the paths of the key.
+    fn name_key(&self, utilized: &mut Vec<String>) {
+        for path in &self.container.properties.definition.path_texts {
+            let spec = format!("{path}/?");
+            if !utilized.contains(&spec) {
+                utilized.push(spec);
+            }
+        }
     }
 
     pub(super) fn query_plan(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{Charge, ItemBody, Rid, Status, Value};
+use model::{Charge, ItemBody, Rid, Status};
 use partition::scripts::{Operation, Script};
 use partition::{ExecutionFailed, Logical, OnDemand, Procedure, Surroundings, TriggeredCall};
 use query::PrepareOptions;
@@ -13,6 +13,7 @@ use super::query::prepare_options;
 use super::udfs::host_of;
 use crate::account::Inner;
 use crate::catalog::record::Record;
+use crate::catalog::scripts::trigger_facts;
 use crate::container::Container;
 use crate::container_usage;
 use crate::error::{Error, Result};
@@ -140,8 +141,8 @@ impl ItemRequest<'_> {
         let number = self.container.record().number;
         let record = tables.by_name(number, ResourceKind::Trigger, name);
         let record = record.ok_or_else(|| Error::TriggerMissing { name: name.to_owned() })?;
-        let text = |property| record.body.get(property).and_then(Value::as_str).unwrap_or_default();
-        let fits = text("triggerType") == kind && runs_on(text("triggerOperation"), operation);
+        let fits = trigger_facts(&record.body)
+            .is_some_and(|(own, declared)| own == kind && runs_on(declared, operation));
         let unfit =
             || Error::TriggerUnfit { name: name.to_owned(), kind, operation: operation.name() };
         fits.then(|| script_of(record)).ok_or_else(unfit)

@@ -68,6 +68,17 @@ async fn the_whole_container_has_one_position() {
 }
 
 #[tokio::test]
+async fn a_container_of_one_range_has_a_number_for_its_position() {
+    let client = filled(1).await;
+    let (ids, last) = drain(&client.items(), FeedStart::default()).await;
+    assert_eq!(ids.len(), 40);
+    let text = last.facts.etag.as_ref().unwrap().as_str().trim_matches('"').to_owned();
+    assert!(text.parse::<u64>().is_ok(), "{text}");
+    client.items().create(r#"{"id":"new","pk":"zzz"}"#).await.expect(201);
+    assert_eq!(client.items().changes(after(&last)).await.expect(200).ids(), ["new"]);
+}
+
+#[tokio::test]
 async fn a_key_feed_tells_its_own() {
     let client = filled(3).await;
     let (ids, _) = drain(&client.items().key(r#"["k3"]"#), FeedStart::default()).await;

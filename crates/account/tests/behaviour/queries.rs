@@ -419,3 +419,27 @@ async fn a_text_is_searched_in_its_language_and_a_change_of_it_rebuilds_the_inde
     let refused = client.replace("dbs/d/colls/c", &container("nl-NL")).await;
     refused.expect(400);
 }
+
+#[tokio::test]
+async fn items_of_a_key_are_counted_without_reading_them() {
+    let client = Client::with_container(2).await;
+    for n in 0..7 {
+        client.items().create(&format!(r#"{{"id":"{n}","pk":"a"}}"#)).await.expect(201);
+    }
+    client.items().create(r#"{"id":"1","pk":"b"}"#).await.expect(201);
+    let items = client.items().key(r#"["a"]"#);
+    items.delete("3").await.expect(204);
+    for (text, n_read) in [
+        ("SELECT VALUE COUNT(1) FROM c", 0),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.id != 'x'", 6),
+        ("SELECT VALUE COUNT(c.id) FROM c", 6),
+    ] {
+        let counted = items.query(text).await.expect(200);
+        assert_eq!(counted.rows, [Value::from(6)], "{text}");
+        let metrics = counted.facts.query_metrics.unwrap();
+        assert!(
+            metrics.contains(&format!("retrievedDocumentCount={n_read};")),
+            "{text}: {metrics}"
+        );
+    }
+}

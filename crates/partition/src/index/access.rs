@@ -83,6 +83,7 @@ pub(crate) struct IndexView {
     look: Arc<Look>,
     n_items: Option<u64>,
     is_exact: bool,
+    counts_exactly: bool,
 }
 
 impl IndexView {
@@ -109,7 +110,9 @@ impl IndexView {
         };
         let nothing_dies =
             reader.liveness.default_ttl.is_none() && reader.liveness.purges.is_empty();
-        Ok(Some(IndexView { look, n_items, is_exact: is_whole && nothing_dies }))
+        let (is_exact, counts_exactly) =
+            (is_whole && nothing_dies, n_items.is_some() && nothing_dies);
+        Ok(Some(IndexView { look, n_items, is_exact, counts_exactly }))
     }
 }
 
@@ -308,5 +311,9 @@ impl ItemIndex for Source {
 
     fn is_exact(&self) -> bool {
         self.index.as_ref().is_some_and(|view| view.is_exact)
+    }
+
+    fn counts_exactly(&self) -> bool {
+        self.index.as_ref().is_some_and(|view| view.counts_exactly)
     }
 }

@@ -85,23 +85,31 @@ pub(super) fn complete_indexes(policy: &Object, embeddings: Option<&Object>) -> 
             return Err(PolicyError::VectorFlatDimensions { dimensions, max }.into());
         }
         let mut one = body::object([("path", path.into()), ("type", kind.into())]);
-        complete_parameters(index, kind, &mut one)?;
+        complete_parameters(index, kind, dimensions, &mut one)?;
         completed.push(Value::Object(one));
     }
     Ok(completed)
 }
 
-fn complete_parameters(index: &Object, kind: &'static str, one: &mut Object) -> Result<()> {
+fn complete_parameters(
+    index: &Object,
+    kind: &'static str,
+    dimensions: i64,
+    one: &mut Object,
+) -> Result<()> {
     // Limit: ranges of the service; a search list exists only in a graph index.
-    let numbers = [("quantizationByteSize", 1, 512), ("indexingSearchListSize", 10, 500)];
-    for (parameter, min, max) in numbers {
+    let numbers = [
+        ("quantizationByteSize", "QuantizationByteSize", 1, dimensions.min(512)),
+        ("indexingSearchListSize", "IndexingSearchListSize", 25, 500),
+    ];
+    for (parameter, name, min, max) in numbers {
         let Some(value) = body::optional_int(index, parameter)? else { continue };
         let is_unfit = kind == "flat" || parameter == "indexingSearchListSize" && kind != "diskANN";
         if is_unfit {
             return Err(PolicyError::VectorParameterUnfit { parameter, kind }.into());
         }
         if !(min..=max).contains(&value) {
-            return Err(PolicyError::VectorParameter { parameter, value, min, max }.into());
+            return Err(PolicyError::VectorParameter { parameter: name, value, min, max }.into());
         }
         one.insert(parameter, value);
     }

@@ -68,7 +68,10 @@ enum Target {
 
 impl<'i> Counter<'i> {
     fn new(query: &Query, source: &'i dyn ItemSource) -> Option<Counter<'i>> {
-        let index = source.index().filter(|index| index.is_exact())?;
+        let index = source.index().filter(|index| index.counts_exactly())?;
+        if !index.is_exact() && query.filter.is_some() {
+            return None;
+        }
         let grouping = query.grouping.as_ref()?;
         let is_plain = matches!(query.base, Base::Item)
             && query.sources.is_empty()
@@ -88,6 +91,12 @@ impl<'i> Counter<'i> {
     }
 
     fn target(&self, aggregate: &Aggregate) -> Option<Target> {
+        if !self.index.is_exact() {
+            // Only how many items there are is known.
+            let counts = aggregate.kind == AggregateKind::Count
+                && matches!(aggregate.argument, Expr::Constant(Some(_)));
+            return counts.then_some(Target::Items);
+        }
         if let (Expr::Call { function, arguments, prepared }, None) =
             (&aggregate.argument, &self.filter)
         {
