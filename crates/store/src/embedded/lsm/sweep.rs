@@ -22,7 +22,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const LOOKS_MAX: u32 = 1_000;
 
 /// Tables that have all that a snapshot shows. The engine keeps their files as long as they are here.
-#[derive(Clone)]
 pub(super) struct Tables {
     /// Tables of one run do not overlap and are in order.
     runs: Vec<Vec<Table>>,
