@@ -340,7 +340,7 @@ pub(crate) fn split_epk(place: &[u8]) -> Result<(Epk, usize)> {
     }
 }
 
-/// Splits the part of a family's key after the incarnation and the family byte.
+/// Returns the family that a key belongs to.
 pub(crate) fn family_of(key: &[u8]) -> Result<Family> {
     let byte = key.get(INCARNATION_BYTES).copied().map(usize::from);
     // They are numbered from one on.
@@ -348,6 +348,7 @@ pub(crate) fn family_of(key: &[u8]) -> Result<Family> {
     family.copied().ok_or(Error::Corrupt("a key belongs to no family"))
 }
 
+/// Splits the part of a family's key after the incarnation and the family byte.
 pub(crate) fn rest(key: &[u8]) -> &[u8] {
     key.get(PREFIX_BYTES..).unwrap_or_default()
 }
