@@ -325,7 +325,7 @@ export function install(native, installQuery) {
   }
 
   // Makes the engine fit for several runs; `reset` ends each of them.
-  let restore;
+  let isOpen;
   function lock(lockLanguage) {
     const exposed = [collection, sizes];
     for (let role = 0; role < parts.length; role++) {
@@ -334,7 +334,7 @@ export function install(native, installQuery) {
       if (role !== PRE) exposed.push(context.getResponse());
     }
     const locked = lockLanguage(exposed);
-    restore = locked.restore;
+    isOpen = locked.isOpen;
     return locked.sweep;
   }
 
@@ -345,7 +345,7 @@ export function install(native, installQuery) {
       if (part.response !== undefined) part.response.Body.json = undefined;
     }
     head = tail = part = undefined;
-    return restore();
+    return isOpen();
   }
 
   const { compile, describe } = globals;
