@@ -122,7 +122,7 @@ export function install(native, installQuery) {
 
   // The item that a script passed as an object or as text.
   function itemOf(item, options, makesId) {
-    checkIndexAction(options);
+    if (options !== noOptions) checkIndexAction(options);
     if (typeof item === 'string') {
       try {
         item = parse(item);
@@ -158,9 +158,9 @@ export function install(native, installQuery) {
 
   function operation(name, least, run) {
     collection[name] = (...args) => {
-      checkArity(name, args, least);
-      // Most calls have no options.
+      // As most calls are: enough arguments, no options.
       if (typeof args[least] === 'function') return run(noOptions, args[least], args[0], args[1]);
+      checkArity(name, args, least);
       const options = optionsOf(name, args, least);
       return run(options, callbackOf(name, args, least), args[0], args[1]);
     };

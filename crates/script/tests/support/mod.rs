@@ -24,6 +24,8 @@ pub(crate) struct FakeHost {
     pub(crate) n_calls: usize,
     pub(crate) writes_max: Option<usize>,
     pub(crate) breaks: bool,
+    /// How far a call moves this clock.
+    pub(crate) delay: Option<(Env, Duration)>,
     n_writes: usize,
     last: u64,
 }
@@ -57,6 +59,9 @@ impl FakeHost {
 
     fn call(&mut self) -> HostResult<()> {
         self.n_calls += 1;
+        if let Some((env, delay)) = &self.delay {
+            env.advance(*delay);
+        }
         if self.breaks {
             let message = "the disk is gone".to_owned();
             return Err(HostError { status: Status::INTERNAL, message, is_fatal: true });
