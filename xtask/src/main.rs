@@ -59,6 +59,9 @@ enum Command {
     /// The baseline of `bench`: answers every request with the same recorded response
     #[command(hide = true)]
     BareHandler { recorded: std::path::PathBuf },
+    /// Part of `bench`: keeps one core busy
+    #[command(hide = true)]
+    StayAwake,
 }
 
 fn main() -> ExitCode {
@@ -84,5 +87,9 @@ fn run(command: Command) -> Result<()> {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Serve { options } => server::serve_scratch(&options),
         Command::BareHandler { recorded } => bench::bare_handler(&recorded),
+        Command::StayAwake => {
+            bench::stay_awake();
+            Ok(())
+        }
     }
 }

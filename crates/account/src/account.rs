@@ -145,7 +145,12 @@ impl Account {
             }
             Operation::Delete { link } => Ok(resources::delete(inner, request, &link).await?),
             Operation::List { owner, kind } => Ok(resources::list(inner, request, &owner, kind)?),
-            Operation::QueryResources { owner, kind, query } => {
+            Operation::QueryResources {
+                kind: ResourceKind::Conflict,
+                cross_partition: false,
+                ..
+            } => Err(Error::CrossPartitionDisabled.into()),
+            Operation::QueryResources { owner, kind, query, .. } => {
                 Ok(resources::query(inner, request, &owner, kind, &query)?)
             }
             Operation::Ranges { container, since, is_incremental } => {

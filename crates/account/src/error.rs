@@ -38,7 +38,10 @@ pub enum Error {
 
     #[error("The request payload is invalid. Ensure to provide a valid request payload.")]
     BodyMalformed,
-    #[error("Request size is too large: body is {bytes} bytes, limit is {bytes_max}")]
+    // Wire: clients look for the first line.
+    #[error(
+        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe body has {bytes} bytes, the limit is {bytes_max}."
+    )]
     BodyTooLarge { bytes: usize, bytes_max: usize },
     #[error(
         "The input content is invalid because the required properties - '{property}; ' - are missing"
@@ -123,7 +126,9 @@ pub enum Error {
     BatchEmpty,
     #[error("Batch request has more operations than what is supported.")]
     BatchTooLong,
-    #[error("Request size is too large: batch is {bytes} bytes, limit is {bytes_max}")]
+    #[error(
+        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe batch has {bytes} bytes, the limit is {bytes_max}."
+    )]
     BatchTooLarge { bytes: usize, bytes_max: usize },
     #[error(
         "Change feed with All Versions and Deletes is off for this container: it must be enabled by a \
@@ -131,8 +136,8 @@ pub enum Error {
     )]
     VersionsDisabled,
     #[error(
-        "The All Versions and Deletes change feed must start from now or from an earlier etag; \
-         the beginning and points in time are not supported"
+        "The All Versions and Deletes change feed starts from now or from an earlier etag, not at \
+         the beginning or at a point in time. You must read the change feed from within the retention period."
     )]
     VersionsStart,
     #[error("The etag '{0}' is not a position in this change feed")]

@@ -132,6 +132,8 @@ pub enum Operation {
         owner: Link,
         kind: ResourceKind,
         query: QueryText,
+        /// Whether it may look into all logical partitions; conflicts lie in them.
+        cross_partition: bool,
     },
 
     /// Partition key ranges of a container. `since` is the etag of an incremental read.

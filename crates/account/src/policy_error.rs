@@ -26,6 +26,10 @@ pub enum PolicyError {
     MultiHashTooOld,
 
     #[error(
+        "The partition key component definition path '{path}' could not be accepted, failed near position '{position}'. Partition key paths must contain only valid characters and not contain a trailing slash or wildcard character."
+    )]
+    KeyPathInvalid { path: String, position: usize },
+    #[error(
         "The indexing policy is invalid: automatic indexing must be false when the indexing mode is none"
     )]
     AutomaticWithoutIndex,
@@ -55,8 +59,14 @@ pub enum PolicyError {
         "The spatial data types array cannot be empty. Assign at least one spatial type for the 'types' array for the path {path}"
     )]
     SpatialTypesEmpty { path: String },
-    #[error("A spatial index with the Geometry type must have a bounding box: path '{path}'")]
+    #[error(
+        "A spatial index of a container with the Geometry type must have a boundingBox: path '{path}'"
+    )]
     BoundingBoxMissing { path: String },
+    #[error(
+        "A spatial index of a container with the Geography type cannot have a boundingBox: path '{path}'"
+    )]
+    BoundingBoxUnexpected { path: String },
     #[error(
         "The bounding box of the spatial index path '{path}' is invalid: xmin < xmax and ymin < ymax must hold"
     )]
@@ -151,6 +161,7 @@ impl Failure for PolicyError {
             | Self::AutomaticWithoutIndex
             | Self::PathsWithoutIndex
             | Self::RootPathMissing
+            | Self::KeyPathInvalid { .. }
             | Self::IndexPathTwice { .. }
             | Self::IndexPathInvalid { .. }
             | Self::TooMany { .. }
@@ -158,6 +169,7 @@ impl Failure for PolicyError {
             | Self::CompositePath { .. }
             | Self::SpatialTypesEmpty { .. }
             | Self::BoundingBoxMissing { .. }
+            | Self::BoundingBoxUnexpected { .. }
             | Self::BoundingBoxInvalid { .. }
             | Self::VectorPath { .. }
             | Self::VectorDataType { .. }

@@ -98,7 +98,10 @@ pub(crate) enum Error {
     OperationUnsupported(&'static str),
 
     // What it carries.
-    #[error("Request size is too large: the limit is {bytes_max} bytes.")]
+    // Wire: clients look for the first line.
+    #[error(
+        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe limit is {bytes_max} bytes."
+    )]
     BodyTooLarge { bytes_max: usize },
     #[error(
         "The request payload is invalid. Ensure to provide a valid request payload. ({reason})"

@@ -13,12 +13,16 @@
 #![deny(clippy::indexing_slicing)]
 
 use account::{Link, ResourceKind};
+use http::Uri;
 use percent_encoding::percent_decode_str;
 
 use crate::error::Error;
 
 /// Limit: the deepest path is an attachment, `dbs/d/colls/c/docs/i/attachments/a`.
 const SEGMENTS_MAX: usize = 8;
+
+/// Segments of an item, `dbs/d/colls/c/docs/i`.
+const ITEM_SEGMENTS: usize = 6;
 
 /// A decoded path: its segments joined by single slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +55,19 @@ pub(crate) enum Target {
 }
 
 impl Path {
+    /// The path of a request. No resource has a query string, but an id of an item may hold a question mark, and some
+    /// SDKs send it as it is.
+    pub(crate) fn of(uri: &Uri) -> Result<Path, Error> {
+        let path = Path::parse(uri.path())?;
+        match uri.path_and_query().filter(|it| it.query().is_some()) {
+            None => Ok(path),
+            Some(whole) if path.n_segments() == ITEM_SEGMENTS && path.segment(4) == "docs" => {
+                Path::parse(whole.as_str())
+            }
+            Some(_) => Err(Error::QueryStringUnexpected),
+        }
+    }
+
     pub(crate) fn parse(raw: &str) -> Result<Path, Error> {
         let mut path = Path {
             text: String::with_capacity(raw.len()),
@@ -251,6 +268,15 @@ mod tests {
         assert_eq!(path.prefix(2), "dbs/a b+é");
         assert_eq!(path.prefix(0), "");
         assert_eq!(path.segment(9), "");
+    }
+
+    #[test]
+    fn an_id_may_hold_a_question_mark() {
+        let path = |text: &str| Path::of(&text.parse().unwrap());
+        assert_eq!(path("/dbs/d/colls/c/docs/is%20it?yes?%2B").unwrap().last(), "is it?yes?+");
+        for text in ["/dbs/d?x", "/dbs/d/colls/c/docs?x", "/dbs/d/colls/c/sprocs/s?x", "/?x"] {
+            assert!(matches!(path(text), Err(Error::QueryStringUnexpected)), "{text}");
+        }
     }
 
     #[test]

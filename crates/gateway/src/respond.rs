@@ -168,7 +168,6 @@ fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
 fn rare(out: &mut HeaderWriter<'_>, facts: &Facts) {
     if let Some(percent) = facts.index_progress {
         out.with(&names::INDEX_PROGRESS, |out| put_signed(out, percent.into()));
-        out.fixed(&names::LAZY_INDEX_PROGRESS, "-1");
     }
     if let Some(units) = facts.min_throughput {
         out.number(&names::MIN_THROUGHPUT, units);

@@ -154,11 +154,8 @@ where
             Err(manage::Failed::Account(error)) => Err(Failure::Failed(error.into())),
         };
     }
-    let path = Path::parse(parts.uri.path())?;
+    let path = Path::of(&parts.uri)?;
     let target = path.target()?;
-    if parts.uri.query().is_some() {
-        return Err(Error::QueryStringUnexpected.into());
-    }
     let headers = RequestHeaders::collect(&parts.headers)?;
     let principal = auth::authenticate(
         &state.options,

@@ -3,6 +3,8 @@
 use model::{PropertyPath, Value};
 use rust_stemmers::{Algorithm, Stemmer};
 
+use crate::common_words;
+
 /// A language of full-text search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
@@ -63,11 +65,30 @@ impl Language {
     /// Splits a text into stemmed words: runs of letters and digits, in lower case.
     pub(crate) fn words(self, text: &str) -> Vec<String> {
         let stemmer = self.stemmer();
-        text.split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(|word| stemmer.stem(&word.to_lowercase()).into_owned())
-            .collect()
+        runs(text).map(|word| stemmer.stem(&word.to_lowercase()).into_owned()).collect()
     }
+
+    /// How long a text is when its score is discounted for length: words that every text has do not count.
+    pub(crate) fn length(self, text: &str) -> usize {
+        runs(text).filter(|word| !self.is_common(word)).count()
+    }
+
+    fn is_common(self, word: &str) -> bool {
+        match self {
+            Language::English => {
+                common_words::ENGLISH.binary_search(&&*word.to_lowercase()).is_ok()
+            }
+            Language::German
+            | Language::Spanish
+            | Language::French
+            | Language::Italian
+            | Language::Portuguese => false,
+        }
+    }
+}
+
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 /// The full-text policy of a container.
@@ -127,6 +148,13 @@ mod tests {
             assert_eq!(language.words(one), language.words(other), "{language:?}");
         }
         assert_ne!(Language::English.words("Häuser"), Language::English.words("Hauses"));
+    }
+
+    #[test]
+    fn words_of_grammar_do_not_lengthen_a_text() {
+        assert_eq!(Language::English.length("The river IS in the north, and it's long."), 4);
+        assert_eq!(Language::German.length("the river"), 2);
+        assert_eq!(Language::English.length(""), 0);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 
 pub mod ast;
 mod bind;
+mod common_words;
 mod context;
 mod continuation;
 mod error;

@@ -85,6 +85,24 @@ impl Statement {
         parameters: &[(String, Value)],
         options: &PrepareOptions,
     ) -> Result<Statement> {
+        Statement::bind(text, parameters, options, false)
+    }
+
+    /// Prepares a query that is planned and not run, so parameters may lack a value.
+    pub(crate) fn prepare_for_plan(
+        text: &str,
+        parameters: &[(String, Value)],
+        options: &PrepareOptions,
+    ) -> Result<Statement> {
+        Statement::bind(text, parameters, options, true)
+    }
+
+    fn bind(
+        text: &str,
+        parameters: &[(String, Value)],
+        options: &PrepareOptions,
+        parameters_may_lack: bool,
+    ) -> Result<Statement> {
         let parsed = match &options.parses {
             Some(parses) => parses.parse(text)?,
             None => Arc::new(Parsed::new(text)?),
@@ -97,6 +115,7 @@ impl Statement {
             embeddings: options.vector_embeddings.clone(),
             full_text: options.full_text.clone(),
             keys_bytes_max: keys_bytes_max(options.continuation_bytes_max),
+            parameters_may_lack,
         };
         let query = bind::bind(ast, parameters, &options.computed_properties, &context)?;
         if let Some(policy) = &options.order_policy {

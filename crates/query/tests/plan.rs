@@ -204,6 +204,28 @@ fn ranked_queries_run_component_by_component() {
 }
 
 #[test]
+fn a_plan_needs_no_values_of_parameters() {
+    let full = vec![(String::new(), "FF".to_string())];
+    for filter in
+        ["c.pk = @p", "c.pk IN (1, @p)", "c.id = @p AND c.x > @q", "ARRAY_CONTAINS(@list, c.pk)"]
+    {
+        assert_eq!(ranges(filter, &["/pk"]), full, "{filter}");
+    }
+    assert_eq!(ranges("c.id = @p AND c.pk = 5", &["/pk"]), [point("[5]", &["/pk"])]);
+    for text in [
+        "SELECT c.a, @p AS p, COUNT(1) AS n FROM c GROUP BY c.a",
+        "SELECT VALUE {a: @p} FROM c WHERE c.t LIKE @p ORDER BY c.b",
+        "SELECT * FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t = @p)",
+        "SELECT VALUE @p",
+    ] {
+        plan(text, &["/pk"], &Features::all()).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert!(Statement::prepare(text, &[], &options()).is_err(), "{text}");
+    }
+    // How many rows it wants decides what the plan is.
+    assert!(plan("SELECT TOP @n * FROM c", &["/pk"], &Features::all()).is_err());
+}
+
+#[test]
 fn clients_that_sort_scores_themselves_find_the_best_highest() {
     let mut options = options();
     let distance = query::DistanceFunction::Euclidean;

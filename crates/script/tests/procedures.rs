@@ -30,6 +30,11 @@ async fn every_json_type_can_be_an_answer() {
         ("function () { __.response.setBody(undefined); }", ""),
         ("function () { return 7; }", ""),
         ("function () { var r = __.response; r.appendBody('a'); r.appendBody('b'); }", r#""ab""#),
+        (
+            "function () { for (var i = 0; i < 3; i++) __.response.appendValue('Body', i); }",
+            r#""012""#,
+        ),
+        ("function () { __.response.setBody([1]); __.response.appendBody(null); }", r#""1null""#),
         ("function () { var r = __.response; r.setBody({a: 1}); r.setBody(2); }", "2"),
         ("function () { var b = {n: 1}; __.response.setBody(b); b.n = 2; }", r#"{"n":1}"#),
         ("function () { __.response.setBody({n: 1}); __.response.getBody().n = 2; }", r#"{"n":1}"#),

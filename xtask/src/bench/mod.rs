@@ -3,6 +3,7 @@
 //! Absolute rates depend on the machine; the ratios in the last column are what is judged. Load generator
 //! and server share the cores, in both halves of each ratio.
 
+mod awake;
 mod bare;
 mod creates;
 mod growth;
@@ -12,6 +13,7 @@ mod ranges;
 mod raw_store;
 mod reads;
 mod resolvers;
+mod rest;
 mod rows;
 mod scripts;
 mod setup;
@@ -30,6 +32,7 @@ use model::Env;
 use crate::{process, workspace};
 use table::Table;
 
+pub(crate) use awake::stay as stay_awake;
 pub(crate) use bare::serve as bare_handler;
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Queries as a client sends them: page after page until there is no more.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::client::{Account, Connection, Request};
@@ -41,35 +41,56 @@ impl Asker {
         text: &str,
         parameters: &[(&str, u64)],
     ) -> Result<Vec<Value>> {
+        let question = self.question(scope, text, parameters)?;
+        self.ask(connection, &question).await
+    }
+
+    /// A query that is ready to be sent.
+    pub(crate) fn question(
+        &self,
+        scope: &Scope,
+        text: &str,
+        parameters: &[(&str, u64)],
+    ) -> Result<Question> {
         let parameters: Vec<Value> =
             parameters.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-        let first = Request::new("POST", format!("{}/docs", self.container))
+        let request = Request::new("POST", format!("{}/docs", self.container))
             .header("x-ms-documentdb-isquery", "true")
             .header("x-ms-documentdb-query-enablecrosspartition", "true")
             .header("x-ms-max-item-count", "-1")
             .body(json!({"query": text, "parameters": parameters}).to_string());
-        let first = match scope {
-            Scope::Range(id) => first.header("x-ms-documentdb-partitionkeyrangeid", id.clone()),
-            Scope::Merged => first.header("x-orrery-merge", "true"),
+        let request = match scope {
+            Scope::Range(id) => request.header("x-ms-documentdb-partitionkeyrangeid", id.clone()),
+            Scope::Merged => request.header("x-orrery-merge", "true"),
         };
+        let bytes = request.sign(&self.account)?;
+        Ok(Question { request, bytes })
+    }
+
+    /// Asks page after page.
+    pub(crate) async fn ask(
+        &self,
+        connection: &mut Connection,
+        question: &Question,
+    ) -> Result<Vec<Value>> {
         let mut rows = Vec::new();
-        let mut continuation: Option<String> = None;
+        let mut response = connection.send(&question.bytes).await?;
         loop {
-            let request = match &continuation {
-                Some(token) => first.clone().header("x-ms-continuation", token.clone()),
-                None => first.clone(),
-            };
-            let response = connection.call(&self.account, &request).await?;
-            let response = response.expect_success(text)?;
-            let mut page = response.json()?;
-            let Value::Array(found) = page["Documents"].take() else {
-                anyhow::bail!("{text}: no rows in {}", response.text());
+            response = response.expect_success("a query")?;
+            let Value::Array(found) = response.json()?["Documents"].take() else {
+                bail!("no rows in {}", response.text());
             };
             rows.extend(found);
-            continuation = response.header("x-ms-continuation").map(str::to_owned);
-            if continuation.is_none() {
-                return Ok(rows);
-            }
+            let Some(token) = response.header("x-ms-continuation") else { return Ok(rows) };
+            let next = question.request.clone().header("x-ms-continuation", token);
+            response = connection.call(&self.account, &next).await?;
         }
     }
+}
+
+/// A query with its signature.
+#[derive(Debug)]
+pub(crate) struct Question {
+    request: Request,
+    bytes: Vec<u8>,
 }

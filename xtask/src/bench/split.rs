@@ -24,12 +24,6 @@ const POLL: Duration = Duration::from_millis(20);
 /// latency would be that of a queue.
 const REST: Duration = Duration::from_millis(2);
 
-/// How a server that has come to rest is known: little processor time in each of some looks.
-const REST_LOOK: Duration = Duration::from_secs(1);
-const IDLE_TICKS: u64 = 2;
-const IDLE_LOOKS: u32 = 3;
-const REST_LOOKS_MAX: u32 = 120;
-
 pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
     let n_items = bench.split_bytes / ITEM_BYTES as u64;
     let subject = filled(bench, n_items).await?;
@@ -58,33 +52,8 @@ async fn filled(bench: &Bench, n_items: u64) -> Result<Subject> {
         println!("split: {n_filled} of {n_items} items loaded");
     }
     let subject = subject.restart(&bench.binary, &[], &bench.env)?;
-    rest(subject.server.process_id()).await;
+    super::rest::wait(subject.server.process_id()).await;
     Ok(subject)
-}
-
-/// Waits until a process has been idle for some looks.
-async fn rest(process: u32) {
-    let mut n_idle = 0;
-    for _ in 0..REST_LOOKS_MAX {
-        // Where there is no such file, nothing is known and nothing waited for.
-        let Some(before) = ticks(process) else { return };
-        tokio::time::sleep(REST_LOOK).await;
-        let is_idle = ticks(process).is_some_and(|now| now - before <= IDLE_TICKS);
-        n_idle = if is_idle { n_idle + 1 } else { 0 };
-        if n_idle == IDLE_LOOKS {
-            return;
-        }
-    }
-    println!("split: the server did not come to rest");
-}
-
-/// Processor time of a process, in hundredths of a second.
-fn ticks(process: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may hold anything, and ends with the last bracket.
-    let (_, fields) = text.rsplit_once(") ")?;
-    let times = fields.split(' ').skip(11).take(2);
-    times.map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
 /// Readers and writers that go on until they are stopped.

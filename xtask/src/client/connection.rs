@@ -19,14 +19,19 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// Names in lower case.
-    pub(crate) headers: Vec<(String, String)>,
+    /// As it came: most answers are asked for one header or none.
+    head: String,
     pub(crate) body: Vec<u8>,
 }
 
 impl Response {
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let lines = self.head.split("\r\n").skip(1);
+        lines.filter_map(|line| line.split_once(':')).map(|(name, value)| (name, value.trim()))
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+        self.headers().find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     pub(crate) fn is_success(&self) -> bool {
@@ -63,15 +68,10 @@ impl Connection {
     pub(crate) async fn send(&mut self, request: &[u8]) -> Result<Response> {
         let head = self.exchange(request).await?;
         let text = std::str::from_utf8(&self.buffer[..head.bytes]).context("head is not text")?;
-        let headers = text
-            .split("\r\n")
-            .skip(1)
-            .filter_map(|line| line.split_once(": ").or_else(|| line.split_once(':')))
-            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-            .collect();
+        let text = text.to_owned();
         let body = self.buffer[head.bytes..head.bytes + head.body_bytes].to_vec();
         self.forget(head);
-        Ok(Response { status: head.status, headers, body })
+        Ok(Response { status: head.status, head: text, body })
     }
 
     /// Like [`Connection::send`], but keeps only the status: for load, where copies would be measured too.

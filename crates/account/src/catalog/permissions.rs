@@ -26,7 +26,8 @@ pub(crate) fn complete(permission: &Object) -> Result<Object> {
     let mode = body::required_text(permission, "permissionMode")?;
     let unknown =
         || PolicyError::UnknownValue { property: "permissionMode", value: mode.to_owned() };
-    let mode = body::spelled(mode, &MODES).ok_or_else(unknown)?;
+    // Wire: shown as it was written; SDKs disagree about its case.
+    body::spelled(mode, &MODES).ok_or_else(unknown)?;
     let resource = body::required_text(permission, "resource")?;
     // Wire: the target need not exist; SDK tests grant on made-up rids.
     if super::link::parse_link(resource).is_none() {
@@ -78,11 +79,13 @@ pub(crate) fn mint(sealer: &Sealer, env: &Env, permission: &Record, seconds: u32
         // Two tokens of one second differ.
         ("n", number_value(env.random_u64() >> 32)),
     ]);
-    for (short, name) in [("m", "permissionMode"), ("r", "resource"), ("k", "resourcePartitionKey")]
-    {
+    for (short, name) in [("r", "resource"), ("k", "resourcePartitionKey")] {
         if let Some(value) = permission.body.get(name) {
             grant.insert(short, value.clone());
         }
+    }
+    if let Some(mode) = mode_of(permission) {
+        grant.insert("m", mode);
     }
     let text = sealer.seal(Purpose::Token, Value::Object(grant).to_text().as_bytes());
     format!("{PREFIX}{text};")
@@ -114,7 +117,12 @@ fn is_granted(permission: &Record, grant: &Grant) -> bool {
     let key = permission.body.get("resourcePartitionKey");
     let key = key.and_then(|key| PartitionKey::from_value(key).ok());
     let resource = text("resource");
-    text("permissionMode") == Some(mode) && resource == Some(&grant.resource) && key == grant.key
+    mode_of(permission) == Some(mode) && resource == Some(&grant.resource) && key == grant.key
+}
+
+/// What a permission allows, in our spelling.
+fn mode_of(permission: &Record) -> Option<&'static str> {
+    body::spelled(permission.body.get("permissionMode")?.as_str()?, &MODES)
 }
 
 fn read_grant(bytes: &[u8]) -> Option<Grant> {

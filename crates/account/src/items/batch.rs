@@ -2,7 +2,7 @@
 //!
 //! Wire: protocol.md §6.7. A failing operation makes the answer 207: it has its own status, all others 424.
 
-use model::{Charge, Failure, ItemBody, Status};
+use model::{Charge, Failure, ItemBody, PartitionKeyError, Status};
 use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
 
 use super::ItemRequest;
@@ -17,7 +17,7 @@ pub(super) const BYTES_MAX: usize = 2 << 20;
 impl ItemRequest<'_> {
     pub(super) async fn batch(&self, calls: Vec<BatchCall>) -> Result<Outcome, Failed> {
         check_size(&calls).map_err(|error| self.fail(error))?;
-        let at = self.logical().map_err(|error| self.fail(error))?;
+        let at = self.logical().map_err(|error| self.fail(whole_key(error)))?;
         let range = self.route(&at).map_err(|error| self.fail(error))?;
         let minimal: Vec<bool> = calls.iter().map(is_minimal).collect();
         let prepared: Vec<Result<ItemCall>> =
@@ -60,6 +60,14 @@ impl ItemRequest<'_> {
             BatchAction::Delete { id } => ItemOp::Delete { id },
         };
         Ok(ItemCall { op, if_match: call.if_match, if_none_match: call.if_none_match })
+    }
+}
+
+/// Wire: a part of a hierarchical key is a key that does not fit here.
+fn whole_key(error: Error) -> Error {
+    match error {
+        Error::PartitionKey(PartitionKeyError::TooFewComponents) => Error::KeyMismatch,
+        other => other,
     }
 }
 

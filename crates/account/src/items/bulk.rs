@@ -110,7 +110,7 @@ impl ItemRequest<'_> {
             | BatchAction::Upsert { body }
             | BatchAction::Replace { body, .. } => {
                 let body = ItemBody::parse(body)?;
-                Ok(body.partition_key(&self.container.properties.definition)?)
+                Ok(body.partition_key(&self.container.properties.definition))
             }
             BatchAction::Read { .. } | BatchAction::Delete { .. } | BatchAction::Patch { .. } => {
                 Err(Error::KeyRequired)

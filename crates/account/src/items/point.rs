@@ -111,7 +111,7 @@ impl ItemRequest<'_> {
     /// Wire: the hosted service insists on the header here; extracting the key is lenient (protocol.md §4.3).
     pub(super) fn logical_of_body(&self, body: &ItemBody) -> Result<Logical> {
         let definition = &self.container.properties.definition;
-        let extracted = body.partition_key(definition)?;
+        let extracted = body.partition_key(definition);
         if let Some(key) = &self.key {
             definition.check(key)?;
             if *key != extracted {
@@ -122,7 +122,7 @@ impl ItemRequest<'_> {
     }
 
     pub(super) fn check_body_key(&self, at: &Logical, body: &ItemBody) -> Result<()> {
-        let extracted = body.partition_key(&self.container.properties.definition)?;
+        let extracted = body.partition_key(&self.container.properties.definition);
         if extracted == at.key { Ok(()) } else { Err(Error::KeyMismatch) }
     }
 

@@ -91,6 +91,8 @@ async fn policies_are_completed_as_the_service_does() {
         ("changeFeedPolicy", r#"{"retentionDuration":10}"#, r#"{"retentionDuration":10}"#),
         ("vectorEmbeddingPolicy", r#"{"vectorEmbeddings":[{"path":"/v","dataType":"Float32","dimensions":3,"distanceFunction":"cosine"}]}"#,
          r#"{"vectorEmbeddings":[{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"cosine"}]}"#),
+        ("fullTextPolicy", r#"{"defaultLanguage":"1031","fullTextPaths":[{"path":"/text","language":"1033"}]}"#,
+         r#"{"defaultLanguage":"de-DE","fullTextPaths":[{"path":"/text","language":"en-US"}]}"#),
         ("fullTextPolicy", r#"{"fullTextPaths":[{"path":"/text"}]}"#, r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/text"}]}"#),
         ("clientEncryptionPolicy", r#"{"includedPaths":[{"path":"/secret","clientEncryptionKeyId":"k","encryptionType":"randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}]}"#,
          r#"{"includedPaths":[{"path":"/secret","clientEncryptionKeyId":"k","encryptionType":"Randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}],"policyFormatVersion":1}"#),
@@ -128,7 +130,8 @@ async fn wrong_policies_are_refused_with_the_service_words() {
         (r#""indexingPolicy":{"compositeIndexes":[[{"path":"/a","order":"up"},{"path":"/b"}]]}"#.into(), "'order' value 'up'"),
         (r#""indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":[]}]}"#.into(), "The spatial data types array cannot be empty. Assign at least one spatial type for the 'types' array for the path"),
         (r#""indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":["Circle"]}]}"#.into(), "'types' value 'Circle'"),
-        (r#""geospatialConfig":{"type":"Geometry"},"indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":["Point"]}]}"#.into(), "bounding box"),
+        (r#""geospatialConfig":{"type":"Geometry"},"indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":["Point"]}]}"#.into(), "Geometry type must have a boundingBox"),
+        (r#""indexingPolicy":{"spatialIndexes":[{"path":"/p/*","types":["Point"],"boundingBox":{"xmin":0,"ymin":0,"xmax":1,"ymax":1}}]}"#.into(), "Geography type cannot have a boundingBox"),
         (r#""geospatialConfig":{"type":"Sphere"}"#.into(), "'Sphere'"),
         (r#""indexingPolicy":{"vectorIndexes":[{"path":"/vector1","type":"flat"}]}"#.into(), "vector1 not matching in Embedding's path"),
         (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"notFlat"}]}"#), "Index Type::notFlat is invalid"),
@@ -193,12 +196,42 @@ async fn partition_keys_are_checked() {
     }
     let missing = client.create("dbs/d/colls", r#"{"id":"c"}"#).await.expect(400);
     assert!(missing.message.contains("'partitionKey; ' - are missing"));
+    for path in ["/a b", "/a*", "/x/y?"] {
+        let body = format!(r#"{{"id":"c","partitionKey":{{"paths":["{path}"],"kind":"Hash"}}}}"#);
+        let refused = client.create("dbs/d/colls", &body).await.expect(400);
+        let words = format!("component definition path '{path}' could not be accepted");
+        assert!(refused.message.contains(&words), "{}", refused.message);
+    }
     let old = client.with_options(|options| options.api_version = Some("2018-12-31".into()));
     let body = r#"{"id":"c","partitionKey":{"paths":["/a","/b"],"kind":"MultiHash","version":2}}"#;
     let refused = old.create("dbs/d/colls", body).await.expect(400);
     assert!(
         refused.message.contains("The 'kind' value 'MultiHash' specified in the partition key")
     );
+}
+
+#[tokio::test]
+async fn old_clients_make_containers_without_a_key() {
+    let client = client().await;
+    let old = client.with_options(|options| options.api_version = Some("2018-06-18".into()));
+    let created = old.create("dbs/d/colls", r#"{"id":"c"}"#).await.expect(201);
+    let key = r#"{"paths":["/_partitionKey"],"kind":"Hash","version":1,"systemKey":true}"#;
+    assert_eq!(created.value.get("partitionKey"), Some(&value(key)));
+    let items = client.items().key("[]");
+    items.create(r#"{"id":"1"}"#).await.expect(201);
+    items.replace("1", r#"{"id":"1","x":2}"#).await.expect(200);
+    assert_eq!(items.feed().await.expect(200).ids(), ["1"]);
+    items.delete("1").await.expect(204);
+}
+
+#[tokio::test]
+async fn the_root_may_be_written_as_a_slash() {
+    let client = client().await;
+    let policy =
+        r#""indexingPolicy":{"includedPaths":[{"path":"/a/?"}],"excludedPaths":[{"path":"/"}]}"#;
+    let created = client.create("dbs/d/colls", &body(policy)).await.expect(201);
+    let shown = created.value.get("indexingPolicy").unwrap().get("excludedPaths").unwrap();
+    assert_eq!(*shown, value(r#"[{"path":"/*"},{"path":"/\"_etag\"/?"}]"#));
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ async fn immutable_properties_stay() {
         (format!(r#"{{"id":"c",{key},"vectorEmbeddingPolicy":{{"vectorEmbeddings":[{EMBEDDING}]}}}}"#), 403, "The unique index cannot be modified"),
         (format!(r#"{{"id":"c",{key},{},"vectorEmbeddingPolicy":{{"vectorEmbeddings":[{EMBEDDING}]}}}}"#, UNIQUE.replace("email", "phone")), 403, "The unique index cannot be modified"),
         (format!(r#"{{"id":"c",{key},{rest},"conflictResolutionPolicy":{{"mode":"Custom"}}}}"#), 400, "'conflictResolutionPolicy' cannot be changed"),
-        (format!(r#"{{"id":"c",{key},{rest},"geospatialConfig":{{"type":"Geometry"}}}}"#), 400, "'geospatialConfig' cannot be changed"),
+        (format!(r#"{{"id":"c",{key},{rest},"geospatialConfig":{{"type":"Geometry"}}}}"#), 200, "planes and spheres may be exchanged"),
         (format!(r#"{{"id":"c",{key},{rest},"clientEncryptionPolicy":{{"includedPaths":[]}}}}"#), 400, "'clientEncryptionPolicy' cannot be changed as part of collection replace operation."),
         (format!(r#"{{"id":"c",{key},{rest},"defaultTtl":0}}"#), 400, "defaultTtl"),
     ];

@@ -29,6 +29,17 @@ async fn filled() -> Client {
     client
 }
 
+#[tokio::test]
+async fn a_mode_is_shown_as_it_was_written() {
+    let client = filled().await;
+    let reader = holder(&client, "read", "dbs/d/colls/c", None).await;
+    let user = client.list("dbs/d/users").await.ids().remove(0);
+    let shown = client.read(&format!("dbs/d/users/{user}/permissions/p")).await.expect(200);
+    assert_eq!(shown.text("permissionMode"), "read");
+    reader.items().key(r#"["a"]"#).read("1").await.expect(200);
+    reader.items().create(r#"{"id":"9","pk":"a"}"#).await.expect(403);
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Try {
     ReadItem,

@@ -202,7 +202,7 @@ impl Client {
     pub async fn query_resources(&self, path: &str, text: &str) -> Answer {
         let (owner, kind) = feed(path);
         let query = QueryText { text: text.to_owned(), ..QueryText::default() };
-        self.call(Operation::QueryResources { owner, kind, query }).await
+        self.call(Operation::QueryResources { owner, kind, query, cross_partition: true }).await
     }
 
     pub async fn ranges(&self, path: &str, since: Option<&str>, is_incremental: bool) -> Answer {

@@ -43,7 +43,6 @@ names! {
     QUERY_EXECUTION_INFO = "x-ms-cosmos-query-execution-info";
     INDEX_UTILIZATION = "x-ms-cosmos-index-utilization";
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
-    LAZY_INDEX_PROGRESS = "x-ms-documentdb-collection-lazy-indexing-progress";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     SCRIPT_LOG = "x-ms-documentdb-script-log-results";

@@ -53,7 +53,10 @@ pub(super) fn feed(
         }
         Method::POST if request.is_query()? => {
             let query = request.query_text()?;
-            (Operation::QueryResources { owner, kind, query }, Action::ResourceRead)
+            let has_key = headers.get(Name::PartitionKey)?.is_some();
+            let cross_partition = has_key || headers.is_on(Name::CrossPartition)?;
+            let operation = Operation::QueryResources { owner, kind, query, cross_partition };
+            (operation, Action::ResourceRead)
         }
         Method::POST if may(kind, Verb::Create) => {
             (create(owner, kind, request)?, Action::ResourceWrite)

@@ -133,9 +133,9 @@ impl PartitionKeyDefinition {
 
     /// Returns the partition key of an item.
     ///
-    /// A missing property, or a scalar in the middle of a path, gives `Undefined`. An object or
-    /// array at the end of a path is an error.
-    pub fn extract(&self, item: &Value) -> Result<PartitionKey, PartitionKeyError> {
+    /// A missing property, or a scalar in the middle of a path, gives `Undefined`. Wire: so does an
+    /// object or array at the end of a path.
+    pub fn extract(&self, item: &Value) -> PartitionKey {
         self.extract_from(|path| {
             path.segments().iter().try_fold(item, |value, segment| value.get(segment)).cloned()
         })
@@ -145,15 +145,11 @@ impl PartitionKeyDefinition {
     pub(crate) fn extract_from(
         &self,
         mut value_at: impl FnMut(&PropertyPath) -> Option<Value>,
-    ) -> Result<PartitionKey, PartitionKeyError> {
+    ) -> PartitionKey {
         let mut components = Vec::with_capacity(self.paths.len());
-        for (index, path) in self.paths.iter().enumerate() {
+        for path in &self.paths {
             let component = match value_at(path) {
-                None => Component::Undefined,
-                Some(value @ (Value::Array(_) | Value::Object(_))) => {
-                    let path = self.path_texts.get(index).cloned().unwrap_or_default();
-                    return Err(PartitionKeyError::NotScalar { path, found: value.type_name() });
-                }
+                None | Some(Value::Array(_) | Value::Object(_)) => Component::Undefined,
                 Some(Value::Null) => Component::Null,
                 Some(Value::Bool(bool)) => Component::Bool(bool),
                 Some(Value::Number(number)) => Component::Number(number.as_f64()),
@@ -165,7 +161,7 @@ impl PartitionKeyDefinition {
         if self.system_key && has_no_key {
             components.clear();
         }
-        Ok(PartitionKey::new(components))
+        PartitionKey::new(components)
     }
 
     /// Checks that a key names one logical partition of the container: all components, and not too

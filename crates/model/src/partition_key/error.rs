@@ -16,17 +16,6 @@ pub enum PartitionKeyError {
          an array of strings, numbers, booleans, nulls or empty objects"
     )]
     NotKey,
-    /// The item has an object or array where its partition key should be.
-    #[error(
-        "The partition key value at path '{path}' is an {found}; it must be a string, number, \
-         boolean or null, or be missing"
-    )]
-    NotScalar {
-        /// The path as the definition writes it.
-        path: String,
-        /// `array` or `object`.
-        found: &'static str,
-    },
     /// Fewer components than the container has paths.
     #[error(
         "The partition key supplied in x-ms-partitionkey header has fewer components than defined \
@@ -78,7 +67,11 @@ pub enum PartitionKeyError {
         path: String,
     },
     /// A malformed path.
-    #[error("The partition key path '{path}' is invalid: {error}")]
+    #[error(
+        "The partition key component definition path '{path}' could not be accepted: {error}. Partition \
+         key paths must contain only valid characters and not contain a trailing slash or wildcard \
+         character."
+    )]
     Path {
         /// The path, cut to a length fit for a message.
         path: String,
@@ -93,7 +86,6 @@ impl Failure for PartitionKeyError {
             Self::TooFewComponents => Status::PK_MISMATCH,
             Self::Json(_)
             | Self::NotKey
-            | Self::NotScalar { .. }
             | Self::TooManyComponents
             | Self::TooLarge { .. }
             | Self::NotFinite

@@ -75,7 +75,7 @@ impl Ground {
     ///
     /// Fails with `PartitionKeyMismatch` when the body belongs to another logical partition.
     pub(crate) fn new_version(&self, body: &ItemBody) -> Result<New> {
-        let key = body.partition_key(&self.settings.definition)?;
+        let key = body.partition_key(&self.settings.definition);
         if key != self.key && !is_none_key(&self.key, &key) {
             return Err(Error::PartitionKeyMismatch);
         }

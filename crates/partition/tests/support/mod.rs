@@ -95,7 +95,7 @@ impl World {
     /// The logical partition that the body belongs to.
     pub(crate) fn home(&self, body: &str) -> Logical {
         let definition = &self.partition.settings().definition;
-        let key = item(body).partition_key(definition).unwrap();
+        let key = item(body).partition_key(definition);
         Logical::new(definition, key)
     }
 

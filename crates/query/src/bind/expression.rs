@@ -53,6 +53,9 @@ impl Binder<'_> {
             ExprKind::Parameter(name) => {
                 if let Some(value) = self.parameter(name) {
                     Expr::Constant(Some(Datum::Owned(value.clone())))
+                } else if self.context.parameters_may_lack {
+                    // It may be anything, and so may an item.
+                    Expr::Variable(ITEM_LEVEL)
                 } else {
                     self.report(unbound(name, span));
                     Expr::Constant(None)

@@ -99,22 +99,19 @@ pub(super) fn score<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'
     if terms.len() != hits.len() || statistics.n_items <= 0.0 {
         return None;
     }
-    let words = |text: &str| language(call).words(text);
-    let terms: Option<Vec<_>> = terms.iter().map(|term| term.as_str().map(words)).collect();
-    number(bm25(&words(text.as_text()?), &terms?, &statistics))
+    let language = language(call);
+    let text = text.as_text()?;
+    let words = language.words(text);
+    let count = |term: &Value| Some(n_occurrences(&words, &language.words(term.as_str()?)));
+    let counts: Option<Vec<usize>> = terms.iter().map(count).collect();
+    number(bm25_of_counts(language.length(text), &counts?, &statistics))
 }
 
-/// Scores a text of words against terms of words.
-fn bm25(text: &[String], terms: &[Vec<String>], statistics: &Statistics) -> f64 {
-    let counts: Vec<usize> = terms.iter().map(|term| n_occurrences(text, term)).collect();
-    bm25_of_counts(text.len(), &counts, statistics)
-}
-
-/// Scores a text of `n_words` words in which each term occurs so many times.
+/// Scores a text of a length (see [`Language::length`]) in which each term occurs so many times.
 #[expect(clippy::cast_precision_loss, reason = "word counts are far below 2^53")]
-pub(crate) fn bm25_of_counts(n_words: usize, counts: &[usize], statistics: &Statistics) -> f64 {
+pub(crate) fn bm25_of_counts(length: usize, counts: &[usize], statistics: &Statistics) -> f64 {
     let mean_length = (statistics.n_words / statistics.n_items).max(1.0);
-    let length_factor = K1 * (1.0 - B + B * n_words as f64 / mean_length);
+    let length_factor = K1 * (1.0 - B + B * length as f64 / mean_length);
     let score = |(n_found, n_with): (&usize, &f64)| {
         let n_found = *n_found as f64;
         let rarity = (1.0 + (statistics.n_items - n_with + 0.5).max(0.0) / (n_with + 0.5)).ln();

@@ -9,7 +9,7 @@ use crate::value::Datum;
 
 /// What a score needs of a row. The score of a text also needs statistics of all texts.
 pub(super) enum Input {
-    Text { n_words: usize, counts: Vec<usize> },
+    Text { n_words: usize, length: usize, counts: Vec<usize> },
     Number(f64),
     Nothing,
 }
@@ -65,6 +65,7 @@ impl<'q> Scorer<'q> {
                     let count = |phrase: &Vec<String>| n_occurrences(&words, phrase);
                     Input::Text {
                         n_words: words.len(),
+                        length: language.length(text),
                         counts: self.phrases.iter().map(count).collect(),
                     }
                 })
@@ -83,7 +84,7 @@ impl<'q> Scorer<'q> {
         let mut hits = vec![0_usize; self.phrases.len()];
         for input in inputs {
             n_items += 1;
-            if let Input::Text { n_words, counts } = input {
+            if let Input::Text { n_words, counts, .. } = input {
                 n_words_all += n_words;
                 for (n_with, count) in hits.iter_mut().zip(counts) {
                     *n_with += usize::from(*count > 0);
@@ -100,7 +101,7 @@ impl<'q> Scorer<'q> {
     /// Returns the score of a row; `None` if it has none.
     pub(super) fn score(input: &Input, statistics: &Statistics) -> Option<f64> {
         match input {
-            Input::Text { n_words, counts } => Some(bm25_of_counts(*n_words, counts, statistics)),
+            Input::Text { length, counts, .. } => Some(bm25_of_counts(*length, counts, statistics)),
             Input::Number(score) => Some(*score),
             Input::Nothing => None,
         }

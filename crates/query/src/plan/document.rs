@@ -21,7 +21,7 @@ pub fn query_plan(
     definition: &PartitionKeyDefinition,
     features: &Features,
 ) -> Result<Value> {
-    let statement = Statement::prepare(text, parameters, options)?;
+    let statement = Statement::prepare_for_plan(text, parameters, options)?;
     let target = target(statement.bound(), definition);
     let mut document = Object::new();
     document.insert("partitionedQueryExecutionInfoVersion", 2);

@@ -245,7 +245,7 @@ export function install(native, installQuery) {
     };
     const append = (name, value) => {
       const before = get(name);
-      set(name, before === undefined ? value : before + value);
+      set(name, before === undefined ? value : '' + before + value);
     };
     message.getValue = (name) => get(`${name}`);
     message.setValue = (name, value) => set(`${name}`, value);

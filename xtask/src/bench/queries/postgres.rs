@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
 use model::Env;
-use serde_json::Value;
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{Client, NoTls, Row, Statement};
 
+use super::Answer;
 use super::workload::{self, ALL, INDEXED, Workload};
 use crate::workspace;
 
@@ -59,13 +59,16 @@ impl Postgres {
     }
 
     /// The rows of a query, each the JSON of its text.
-    pub(super) async fn ask(&self, workload: &Workload, value: u64) -> Result<Vec<Value>> {
+    pub(super) async fn ask(&self, workload: &Workload, value: u64, env: &Env) -> Result<Answer> {
         let statement = self.statements.iter().find(|(name, _)| *name == workload.name);
         let (_, statement) = statement.context("a query that was not prepared")?;
         #[expect(clippy::cast_precision_loss, reason = "values stay far below 2^52")]
         let value = value as f64;
+        let begin = env.monotonic();
         let rows = self.client.query(statement, &[&value]).await.context(workload.name)?;
-        rows.iter().map(|row| Ok(serde_json::from_str(row.try_get::<_, &str>(0)?)?)).collect()
+        let json = |row: &Row| Ok(serde_json::from_str(row.try_get::<_, &str>(0)?)?);
+        let rows = rows.iter().map(json).collect::<Result<_>>()?;
+        Ok(Answer { rows, took: env.monotonic().saturating_sub(begin) })
     }
 
     pub(super) fn stop(self) -> Result<()> {

@@ -12,6 +12,9 @@ const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-B
 const LANGUAGE_LIST: &str =
     "\"en-US\", \"de-DE\", \"es-ES\", \"fr-FR\", \"it-IT\", \"pt-BR\", \"pt-PT\"";
 
+/// The numbers of the same languages, which old clients write.
+const LANGUAGE_NUMBERS: [&str; 7] = ["1033", "1031", "3082", "1036", "1040", "1046", "2070"];
+
 /// Limit: keeps the catalog small; the service documents no number.
 const PATHS_MAX: usize = 100;
 
@@ -44,9 +47,12 @@ pub(super) fn complete(policy: &Object) -> Result<Object> {
 }
 
 fn language(text: &str) -> Result<&'static str> {
-    Ok(body::spelled(text, &LANGUAGES).ok_or_else(|| PolicyError::FullTextLanguage {
-        language: text.to_owned(),
-        supported: LANGUAGE_LIST,
+    let by_number = || {
+        let at = LANGUAGE_NUMBERS.iter().position(|number| *number == text)?;
+        LANGUAGES.get(at).copied()
+    };
+    Ok(body::spelled(text, &LANGUAGES).or_else(by_number).ok_or_else(|| {
+        PolicyError::FullTextLanguage { language: text.to_owned(), supported: LANGUAGE_LIST }
     })?)
 }
 

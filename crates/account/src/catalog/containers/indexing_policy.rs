@@ -15,6 +15,7 @@ use crate::policy_error::PolicyError;
 /// Limit: paths of one policy; the service documents no number, this keeps the catalog small.
 const PATHS_MAX: usize = 1000;
 
+const ROOT_PATH: &str = "/*";
 const ETAG_PATH: &str = "/\"_etag\"/?";
 const MODES: [&str; 3] = ["consistent", "lazy", "none"];
 const INDEX_KINDS: [&str; 3] = ["Hash", "Range", "Spatial"];
@@ -109,7 +110,7 @@ fn included_paths(policy: &Object) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for entry in body::object_list(policy, "includedPaths")? {
         check_legacy_indexes(entry)?;
-        paths.push(body::required_text(entry, "path")?.to_owned());
+        paths.push(path_of(entry)?);
     }
     check_count("included paths", paths.len())?;
     Ok(paths)
@@ -118,10 +119,16 @@ fn included_paths(policy: &Object) -> Result<Vec<String>> {
 fn excluded_paths(policy: &Object) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for entry in body::object_list(policy, "excludedPaths")? {
-        paths.push(body::required_text(entry, "path")?.to_owned());
+        paths.push(path_of(entry)?);
     }
     check_count("excluded paths", paths.len())?;
     Ok(paths)
+}
+
+/// Wire: `/` is what old clients write for the root and everything below.
+fn path_of(entry: &Object) -> Result<String> {
+    let path = body::required_text(entry, "path")?;
+    Ok(if path == "/" { ROOT_PATH } else { path }.to_owned())
 }
 
 /// Wire: `indexes` of an included path is accepted and dropped; its values must still be known ones.
@@ -158,7 +165,7 @@ fn complete_paths(
         if !included.is_empty() {
             return Err(PolicyError::RootPathMissing.into());
         }
-        included.push("/*".to_owned());
+        included.push(ROOT_PATH.to_owned());
     }
     if !seen.contains(&IndexPath::parse(ETAG_PATH)?) {
         excluded.push(ETAG_PATH.to_owned());

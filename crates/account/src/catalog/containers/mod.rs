@@ -40,6 +40,9 @@ const NOT_SUPPORTED: [&str; 7] = [
 /// Limit: partition key paths, partitioning.md §2.1.
 const KEY_PATHS_MAX: usize = 3;
 
+/// The API version from which every container has a partition key.
+const KEY_REQUIRED_SINCE: &str = "2018-12-31";
+
 /// The API version from which hierarchical keys exist.
 const MULTI_HASH_SINCE: &str = "2020-07-15";
 
@@ -111,8 +114,9 @@ fn complete_optional(
 }
 
 fn partition_key(container: &Object, api_version: Option<&str>) -> Result<PartitionKeyDefinition> {
-    let value = body::present(container, "partitionKey")
-        .ok_or(Error::PropertyMissing { property: "partitionKey" })?;
+    let Some(value) = body::present(container, "partitionKey") else {
+        return without_key(api_version);
+    };
     let n_paths = value.get("paths").and_then(Value::as_array).map_or(0, <[Value]>::len);
     if n_paths > KEY_PATHS_MAX {
         return Err(PolicyError::TooManyKeyPaths { count: n_paths, max: KEY_PATHS_MAX }.into());
@@ -125,8 +129,37 @@ fn partition_key(container: &Object, api_version: Option<&str>) -> Result<Partit
     if is_multi_hash && api_version.is_some_and(|version| version < MULTI_HASH_SINCE) {
         return Err(PolicyError::MultiHashTooOld.into());
     }
-    PartitionKeyDefinition::from_value(value)
-        .map_err(|error| PolicyError::PartitionKeyInvalid { reason: error.to_string() }.into())
+    let definition = PartitionKeyDefinition::from_value(value)
+        .map_err(|error| PolicyError::PartitionKeyInvalid { reason: error.to_string() })?;
+    for path in &definition.path_texts {
+        check_key_path(path)?;
+    }
+    Ok(definition)
+}
+
+/// Wire: clients from before partition keys make containers without one, which have a key of the system.
+fn without_key(api_version: Option<&str>) -> Result<PartitionKeyDefinition> {
+    // Versions are dates: their text order is their time order.
+    if !api_version.is_some_and(|version| version < KEY_REQUIRED_SINCE) {
+        return Err(Error::PropertyMissing { property: "partitionKey" });
+    }
+    let mut definition = PartitionKeyDefinition::new(&["/_partitionKey"])
+        .map_err(|error| PolicyError::PartitionKeyInvalid { reason: error.to_string() })?;
+    definition.version = 1;
+    definition.system_key = true;
+    Ok(definition)
+}
+
+/// Wire: names with odd characters must stand in quotes. Not part of reading a definition, for older versions of
+/// this server took such paths.
+fn check_key_path(path: &str) -> Result<(), PolicyError> {
+    let is_odd = |c: char| c.is_whitespace() || "*?[]{}()<>,;!%&+=|\\^~#".contains(c);
+    match path.find(is_odd) {
+        Some(position) if !path.contains(['"', '\'']) => {
+            Err(PolicyError::KeyPathInvalid { path: path.to_owned(), position })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the account and its partitions use of a completed body.

@@ -14,7 +14,7 @@ pub(crate) fn check(old: &Object, new: &Object) -> Result<()> {
     if unique_keys(old) != unique_keys(new) {
         return Err(PolicyError::UniqueKeysChanged.into());
     }
-    for property in ["conflictResolutionPolicy", "geospatialConfig", "clientEncryptionPolicy"] {
+    for property in ["conflictResolutionPolicy", "clientEncryptionPolicy"] {
         if old.get(property) != new.get(property) {
             return Err(PolicyError::Changed { property }.into());
         }

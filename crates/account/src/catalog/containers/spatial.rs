@@ -38,6 +38,9 @@ fn complete_one(index: &Object, is_geometry: bool) -> Result<Value> {
     }
     let mut completed = body::object([("path", path.into()), ("types", Value::Array(types))]);
     match body::optional_object(index, "boundingBox")? {
+        Some(_) if !is_geometry => {
+            return Err(PolicyError::BoundingBoxUnexpected { path: path.to_owned() }.into());
+        }
         Some(corners) => {
             completed.insert("boundingBox", Value::Object(bounding_box(path, corners)?));
         }

@@ -8,7 +8,7 @@ use super::{
     splice::{Member, without_system_properties},
     surrogates::repaired,
 };
-use crate::{PartitionKey, PartitionKeyDefinition, PartitionKeyError, PropertyPath, check_item_id};
+use crate::{PartitionKey, PartitionKeyDefinition, PropertyPath, check_item_id};
 
 /// An item's text, checked, with what a write needs to know about it.
 #[derive(Debug, Clone)]
@@ -74,10 +74,7 @@ impl ItemBody {
     }
 
     /// Returns the partition key of the item by a container's definition.
-    pub fn partition_key(
-        &self,
-        definition: &PartitionKeyDefinition,
-    ) -> Result<PartitionKey, PartitionKeyError> {
+    pub fn partition_key(&self, definition: &PartitionKeyDefinition) -> PartitionKey {
         definition.extract_from(|path| self.value_at(path))
     }
 

@@ -7,7 +7,9 @@ use crate::{Failure, IdError, Status};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
     /// More bytes than an item may have.
-    #[error("Request size is too large: item is {bytes} bytes, limit is {ITEM_BYTES_MAX}")]
+    #[error(
+        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe item has {bytes} bytes, the limit is {ITEM_BYTES_MAX}."
+    )]
     TooLarge {
         /// The size as sent.
         bytes: usize,

@@ -12,6 +12,7 @@ use fjall::{
 };
 use parking_lot::Mutex;
 
+use super::rest::Rest;
 use super::{log, tables};
 use crate::embedded::directory::{Content, Directory};
 use crate::embedded::engine::{Engine, Feed, Writes};
@@ -50,6 +51,7 @@ const SETTLING_LOOKS_MAX: u32 = 1_000;
 
 pub(crate) struct LsmEngine {
     // Dropped in this order: the directory stays locked until the engine is gone.
+    rest: Rest,
     keyspace: Keyspace,
     database: Database,
     directory: Arc<Directory>,
@@ -71,8 +73,9 @@ impl LsmEngine {
         if content == Content::Nothing {
             directory.finish_creation()?;
         }
+        let rest = Rest::start(database.clone(), keyspace.clone())?;
         let (directory, is_settled) = (Arc::new(directory), AtomicBool::new(false));
-        Ok(LsmEngine { keyspace, database, directory, is_settled, writing: Mutex::new(()) })
+        Ok(LsmEngine { rest, keyspace, database, directory, is_settled, writing: Mutex::new(()) })
     }
 
     /// Waits until the workers have caught up. An engine whose workers died says so when asked to
@@ -156,6 +159,7 @@ impl Engine for LsmEngine {
 
     fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<()> {
         self.check_settled()?;
+        let _load = self.rest.load();
         let failed = |error: fjall::LsmError| to_error("cannot load", &error.into());
         let mut ingestion = self.keyspace.tree.ingestion().map_err(failed)?;
         let folder = self.keyspace.path().join(TABLES_FOLDER);
@@ -179,6 +183,7 @@ impl Engine for LsmEngine {
 
     fn discard(&self, range: &KeyRange) -> Result<()> {
         self.check_settled()?;
+        let _load = self.rest.load();
         let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
         dropped.map_err(|error| to_error("cannot drop tables", &error.into()))?;
         // What the log says of these keys must not count as unwritten, and come back at the next start, because the tables
@@ -189,6 +194,7 @@ impl Engine for LsmEngine {
 
     fn settle(&self) -> Result<()> {
         self.is_settled.store(true, Ordering::SeqCst);
+        self.rest.end();
         // A load that is being added goes first.
         drop(self.writing.lock());
         self.rotate()?;

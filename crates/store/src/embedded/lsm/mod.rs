@@ -5,6 +5,7 @@
 
 mod engine;
 mod log;
+mod rest;
 mod tables;
 
 pub(super) use engine::LsmEngine;
