@@ -14,7 +14,7 @@ use crate::sandbox::{Sandbox, Traits};
 
 /// After how many callbacks and promise jobs the clock is looked at; the engine looks while one runs. A short run does
 /// not come to it, and so does not fail because the machine was busy with something else.
-const LOOK_EVERY: u32 = 16;
+const LOOK_EVERY: u32 = 4;
 
 /// Runs the script to its end. Whatever it did to the host stands; the caller decides what becomes of it.
 pub(crate) fn run(

@@ -74,8 +74,14 @@ async fn a_brief_script_ends_here_though_the_machine_was_busy_meanwhile() {
         place.host.lock().create(br#"{"id":"a","pk":"p"}"#, false).unwrap();
         let body = "function (n) { (function f() { if (n-- > 0) __.readDocument(__.getAltLink() + '/docs/a', f); })(); }";
         assert!(place.learns(body, "[2]").await);
-        place.host.lock().delay = Some((env, Duration::from_millis(20)));
+        place.host.lock().delay = Some((env.clone(), Duration::from_millis(20)));
+        assert!(matches!(place.here(body, "[1]"), Here::Ended(_)));
+        // Too busy, or busy with this.
         assert!(matches!(place.here(body, "[2]"), Here::Ended(_)));
+        assert!(matches!(place.here(body, "[2]"), Here::NotBegun));
+        place.host.lock().delay = None;
+        assert!(place.learns(body, "[2]").await);
+        place.host.lock().delay = Some((env, Duration::from_millis(20)));
         assert!(matches!(place.here(body, "[1000]"), Here::Failed));
         assert!(place.host.lock().n_calls < 100);
     })
@@ -100,9 +106,16 @@ async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
             ),
             ("function (n) { if (n) throw new Error('x'); }", "[0]", "[1]"),
         ] {
-            assert!(place.learns(body, harmless).await, "{body}");
-            let begin = env.monotonic();
-            assert!(matches!(place.here(body, hostile), Here::Failed), "{body}");
+            let begin = loop {
+                assert!(place.learns(body, harmless).await, "{body}");
+                let begin = env.monotonic();
+                match place.here(body, hostile) {
+                    Here::Failed => break begin,
+                    // The machine was so busy that the harmless run took long.
+                    Here::NotBegun => {}
+                    Here::Ended(_) => panic!("{body} ended"),
+                }
+            };
             // Generous: the point is that it ends.
             let taken = env.monotonic().saturating_sub(begin);
             assert!(taken < Duration::from_secs(5), "{body}: {taken:?}");
