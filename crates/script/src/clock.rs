@@ -44,6 +44,11 @@ impl Clock {
         if !self.is_stopped.get() && self.env.monotonic() >= self.stop_at.get() {
             self.has_expired.set(true);
         }
+        self.is_over()
+    }
+
+    /// Says whether the run was told to stop, without a look at the time.
+    pub(crate) fn is_over(&self) -> bool {
         self.is_stopped.get() || self.has_expired.get()
     }
 

@@ -91,14 +91,21 @@ pub trait Host: Send + std::fmt::Debug {
     /// Returns the item, or `None` when `if_none_match` names its etag.
     fn read(&mut self, item: ItemRef<'_>, if_none_match: Option<&str>)
     -> HostResult<Option<Bytes>>;
-    fn create(&mut self, body: &[u8]) -> HostResult<Bytes>;
-    fn upsert(&mut self, body: &[u8], if_match: Option<&str>) -> HostResult<Bytes>;
+    /// This and the other writes return the item if `is_seen`.
+    fn create(&mut self, body: &[u8], is_seen: bool) -> HostResult<Option<Bytes>>;
+    fn upsert(
+        &mut self,
+        body: &[u8],
+        if_match: Option<&str>,
+        is_seen: bool,
+    ) -> HostResult<Option<Bytes>>;
     fn replace(
         &mut self,
         item: ItemRef<'_>,
         body: &[u8],
         if_match: Option<&str>,
-    ) -> HostResult<Bytes>;
+        is_seen: bool,
+    ) -> HostResult<Option<Bytes>>;
     fn delete(&mut self, item: ItemRef<'_>, if_match: Option<&str>) -> HostResult<()>;
     /// Returns items after position `after`, by ascending position.
     fn page(&mut self, after: Option<u64>, items_max: Option<usize>) -> HostResult<FeedPage>;

@@ -32,6 +32,8 @@ pub(crate) const MEMORY_RESERVE: usize = 4 << 20;
 // the clock after some thousand steps: with texts of up to a megabyte, these should be half a second at worst.
 pub(crate) const BRIEF_TIME: Duration = Duration::from_millis(2);
 pub(crate) const BRIEF_MEMORY_BYTES: usize = 2 << 20;
+// Limit: a run that was not stopped and took this long all the same is on a thread for scripts the next time.
+pub(crate) const BRIEF_TIME_SPENT: Duration = Duration::from_millis(20);
 // Limit: a run this quick on a thread for scripts lets the next one be on the thread of its request.
 pub(crate) const QUICK_TIME: Duration = Duration::from_millis(1);
 // Limit: scripts that may.

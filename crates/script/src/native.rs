@@ -11,7 +11,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use model::{Status, Value as Json};
 use rquickjs::function::{IntoJsFunc, Opt};
-use rquickjs::{Array, Ctx, Function, IntoJs, Object, Result, Value};
+use rquickjs::{Array, Coerced, Ctx, FromJs as _, Function, IntoJs, Object, Result, Value};
 
 use crate::bridge::{Access, Bridge};
 use crate::exception::thrown_of;
@@ -55,7 +55,6 @@ fn install_world<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
     add(native, "isLogging", move || it.log.borrow().is_on())?;
     let it = Rc::clone(bridge);
     add(native, "log", move |text: String| it.log.borrow_mut().push(&text))?;
-    add(native, "text", |item: Object<'js>, base: Object<'js>| text_of(&item, &base))?;
     let it = Rc::clone(bridge);
     add(native, "bodyMax", move || it.response_chars_max as f64)?;
     let it = Rc::clone(bridge);
@@ -81,9 +80,9 @@ fn install_items<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
     add(
         native,
         "read",
-        move |ctx: Ctx<'js>, link: String, is_seen: bool, etag: Opt<Option<String>>| {
+        move |ctx: Ctx<'js>, link: Coerced<String>, is_seen: bool, etag: Opt<Option<String>>| {
             let outcome = it.operate(Access::Read, |host| {
-                with_item(host, &link, |host, item| host.read(item, etag.0.flatten().as_deref()))
+                with_item(host, &link.0, |host, item| host.read(item, etag.0.flatten().as_deref()))
             });
             reply(&ctx, outcome, |array, item| match item {
                 Some(item) if is_seen => array.set(1, parsed(&ctx, &item)?),
@@ -92,56 +91,70 @@ fn install_items<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
             })
         },
     )?;
-    let it = Rc::clone(bridge);
-    add(native, "create", move |ctx: Ctx<'js>, link: String, body: String, is_seen: bool| {
-        let outcome = it.operate(Access::Write, |host| {
-            check_container(host, &link)?;
-            host.create(body.as_bytes())
-        });
-        reply_item(&ctx, outcome, is_seen)
+    add_write(native, bridge, "create", |host, link, write| {
+        check_container(host, link)?;
+        host.create(write.body, write.is_seen)
+    })?;
+    add_write(native, bridge, "upsert", |host, link, write| {
+        check_container(host, link)?;
+        host.upsert(write.body, write.etag, write.is_seen)
+    })?;
+    add_write(native, bridge, "replace", |host, link, write| {
+        with_item(host, link, |host, item| {
+            host.replace(item, write.body, write.etag, write.is_seen)
+        })
     })?;
     let it = Rc::clone(bridge);
-    add(
-        native,
-        "upsert",
-        move |ctx: Ctx<'js>,
-              link: String,
-              body: String,
-              is_seen: bool,
-              etag: Opt<Option<String>>| {
-            let outcome = it.operate(Access::Write, |host| {
-                check_container(host, &link)?;
-                host.upsert(body.as_bytes(), etag.0.flatten().as_deref())
-            });
-            reply_item(&ctx, outcome, is_seen)
-        },
-    )?;
-    let it = Rc::clone(bridge);
-    add(
-        native,
-        "replace",
-        move |ctx: Ctx<'js>,
-              link: String,
-              body: String,
-              is_seen: bool,
-              etag: Opt<Option<String>>| {
-            let etag = etag.0.flatten();
-            let outcome = it.operate(Access::Write, |host| {
-                with_item(host, &link, |host, item| {
-                    host.replace(item, body.as_bytes(), etag.as_deref())
-                })
-            });
-            reply_item(&ctx, outcome, is_seen)
-        },
-    )?;
-    let it = Rc::clone(bridge);
-    add(native, "remove", move |ctx: Ctx<'js>, link: String, etag: Opt<Option<String>>| {
+    add(native, "remove", move |ctx: Ctx<'js>, link: Coerced<String>, etag: Opt<Option<String>>| {
         let etag = etag.0.flatten();
         let outcome = it.operate(Access::Write, |host| {
-            with_item(host, &link, |host, item| host.delete(item, etag.as_deref()))
+            with_item(host, &link.0, |host, item| host.delete(item, etag.as_deref()))
         });
         reply(&ctx, outcome, |_, ()| Ok(()))
     })
+}
+
+/// What a script wants written.
+struct Write<'a> {
+    body: &'a [u8],
+    etag: Option<&'a str>,
+    /// Whether a callback sees the item.
+    is_seen: bool,
+}
+
+/// A call that writes an item, given as an object or as its text. It gives `undefined` for an object whose text the
+/// engine must make.
+fn add_write<'js>(
+    native: &Object<'js>,
+    bridge: &Rc<Bridge>,
+    name: &str,
+    write: fn(&mut dyn Host, &str, Write<'_>) -> HostResult<Option<Bytes>>,
+) -> Result<()> {
+    let it = Rc::clone(bridge);
+    add(
+        native,
+        name,
+        move |ctx: Ctx<'js>,
+              link: Coerced<String>,
+              item: Value<'js>,
+              base: Object<'js>,
+              is_seen: bool,
+              etag: Opt<Option<String>>| {
+            let body = match item.as_object() {
+                Some(object) => text_of(object, &base)?,
+                None => Some(String::from_js(&ctx, item)?.into_bytes()),
+            };
+            let Some(body) = body else { return Ok(Value::new_undefined(ctx)) };
+            let etag = etag.0.flatten();
+            let outcome = it.operate(Access::Write, |host| {
+                write(host, &link.0, Write { body: &body, etag: etag.as_deref(), is_seen })
+            });
+            reply(&ctx, outcome, |array, item| match item {
+                Some(item) => array.set(1, parsed(&ctx, &item)?),
+                None => Ok(()),
+            })
+        },
+    )
 }
 
 fn install_feeds<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
@@ -149,9 +162,12 @@ fn install_feeds<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
     add(
         native,
         "feed",
-        move |ctx: Ctx<'js>, link: String, size: f64, continuation: Opt<Option<String>>| {
+        move |ctx: Ctx<'js>,
+              link: Coerced<String>,
+              size: f64,
+              continuation: Opt<Option<String>>| {
             let outcome = it.operate(Access::Read, |host| {
-                check_container(host, &link)?;
+                check_container(host, &link.0)?;
                 let after = continuation.0.flatten().map(|text| position(&text)).transpose()?;
                 host.page(after, items_max(size))
             });
@@ -177,7 +193,7 @@ fn install_feeds<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
         native,
         "query",
         move |ctx: Ctx<'js>,
-              link: String,
+              link: Coerced<String>,
               text: String,
               parameters: Option<String>,
               size: f64,
@@ -189,7 +205,7 @@ fn install_feeds<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
                 deadline: it.clock.deadline(),
             };
             let outcome = it.operate(Access::Read, |host| {
-                check_container(host, &link)?;
+                check_container(host, &link.0)?;
                 let parameters = parameters.as_deref().map(parse_parameters).transpose()?;
                 host.query(&text, &parameters.unwrap_or_default(), page)
             });
@@ -278,23 +294,11 @@ fn reply<'js, T>(
     array.into_js(ctx)
 }
 
-/// An item that no callback sees is not made.
-fn reply_item<'js>(
-    ctx: &Ctx<'js>,
-    outcome: Option<HostResult<Bytes>>,
-    is_seen: bool,
-) -> Result<Value<'js>> {
-    reply(
-        ctx,
-        outcome,
-        |array, item| {
-            if is_seen { array.set(1, parsed(ctx, &item)?) } else { Ok(()) }
-        },
-    )
-}
-
 fn parsed<'js>(ctx: &Ctx<'js>, item: &Bytes) -> Result<Value<'js>> {
-    ctx.json_parse(item.to_vec())
+    // With room for the zero that the engine wants at the end.
+    let mut text = Vec::with_capacity(item.len() + 1);
+    text.extend_from_slice(item);
+    ctx.json_parse(text)
 }
 
 /// Parses many texts in one go.

@@ -16,7 +16,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::host::SharedHost;
 use crate::invocation::{Here, Invocation};
-use crate::limits::{BRIEF_MEMORY_BYTES, BRIEF_SCRIPTS_MAX, BRIEF_TIME, Limits, QUICK_TIME};
+use crate::limits::{
+    BRIEF_MEMORY_BYTES, BRIEF_SCRIPTS_MAX, BRIEF_TIME, BRIEF_TIME_SPENT, Limits, QUICK_TIME,
+};
 use crate::pool::Worker;
 
 static N_PLACES: AtomicU64 = AtomicU64::new(0);
@@ -55,6 +57,7 @@ impl Place {
         if !self.0.brief.read().contains(version) || !is_thread_of_requests() {
             return Here::NotBegun;
         }
+        let begin = self.0.env.monotonic();
         let answer = OWN.with_borrow_mut(|own| {
             let worker = self.own(own);
             let ended = catch_unwind(AssertUnwindSafe(|| worker.invoke(invocation, host)));
@@ -66,11 +69,11 @@ impl Place {
             worker.forget();
             None
         });
-        if let Some(answer) = answer {
-            return Here::Ended(answer);
+        let took = self.0.env.monotonic().saturating_sub(begin);
+        if answer.is_none() || took > BRIEF_TIME_SPENT {
+            self.0.brief.write().remove(version);
         }
-        self.0.brief.write().remove(version);
-        Here::Failed
+        answer.map_or(Here::Failed, Here::Ended)
     }
 
     fn own<'o>(&self, own: &'o mut Option<(u64, Worker)>) -> &'o mut Worker {

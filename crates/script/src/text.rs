@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use model::json::write_string;
 use rquickjs::atom::PredefinedAtom;
-use rquickjs::{Coerced, FromJs as _, Object, Result, Type, Value};
+use rquickjs::{Atom, Coerced, FromJs as _, Object, Result, Type, Value};
 
 // Limit: how deep it looks. A value that contains itself is deeper than any.
 const DEPTH_MAX: usize = 64;
@@ -16,12 +16,10 @@ const BYTES_MAX: usize = 4 << 20;
 /// write, or to refuse.
 ///
 /// `base` is the prototype of plain objects. A getter runs, and runs again if the engine is asked afterwards.
-pub(crate) fn text_of<'js>(item: &Object<'js>, base: &Object<'js>) -> Result<Option<String>> {
-    let mut writer = Writer { base, text: Vec::with_capacity(512) };
-    if writer.object(item, 0)? == Kind::Unusual {
-        return Ok(None);
-    }
-    Ok(String::from_utf8(writer.text).ok())
+pub(crate) fn text_of<'js>(item: &Object<'js>, base: &Object<'js>) -> Result<Option<Vec<u8>>> {
+    let mut writer = Writer { base, text: Vec::with_capacity(1024) };
+    let kind = writer.object(item, 0)?;
+    Ok((kind == Kind::Written).then_some(writer.text))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,20 +57,24 @@ impl<'js> Writer<'_, 'js> {
     fn object(&mut self, object: &Object<'js>, depth: usize) -> Result<Kind> {
         let is_plain = !object.is_proxy()
             && !object.is_array()
-            && object.get_prototype().is_none_or(|prototype| prototype == *self.base)
-            && !has_own_way(object)?
-            && !may_be_raw(object)?;
+            && match object.get_prototype() {
+                Some(prototype) => prototype == *self.base,
+                // What `JSON.rawJSON` makes: a text that stands for itself.
+                None => !object.contains_key("rawJSON")?,
+            }
+            && !has_own_way(object)?;
         if !is_plain || depth > DEPTH_MAX {
             return Ok(Kind::Unusual);
         }
         self.text.push(b'{');
         let start = self.text.len();
-        for property in object.props::<String, Value<'js>>() {
-            let (name, value) = match property {
-                Ok(property) => property,
+        for name in object.keys::<Atom<'js>>() {
+            let name = name?;
+            let value = object.get(name.clone())?;
+            // Not the atom's own way to a string: that ends at a zero.
+            let Ok(name) = name.to_js_string()?.to_string() else {
                 // A name with half a character.
-                Err(rquickjs::Error::Utf8(_)) => return Ok(Kind::Unusual),
-                Err(error) => return Err(error),
+                return Ok(Kind::Unusual);
             };
             let before = self.text.len();
             if before > start {
@@ -138,10 +140,18 @@ impl<'js> Writer<'_, 'js> {
             let _ = write!(self.text, "{int}");
             return Ok(());
         }
-        let is_finite = value.as_float().is_some_and(f64::is_finite);
-        if !is_finite {
+        let Some(float) = value.as_float().filter(|float| float.is_finite()) else {
             self.text.extend_from_slice(b"null");
             return Ok(());
+        };
+        // Both write the fewest digits. Up to fifteen there is one way to do so, and these need no exponent.
+        if (1e-6..1e15).contains(&float.abs()) {
+            let start = self.text.len();
+            let _ = write!(self.text, "{float}");
+            if self.text.len() - start <= 15 {
+                return Ok(());
+            }
+            self.text.truncate(start);
         }
         let Coerced(text) = Coerced::<String>::from_js(value.ctx(), value.clone())?;
         self.text.extend_from_slice(text.as_bytes());
@@ -152,11 +162,6 @@ impl<'js> Writer<'_, 'js> {
 /// Says whether a value is to be asked what JSON should say of it.
 fn has_own_way(object: &Object<'_>) -> Result<bool> {
     Ok(!object.get::<_, Value<'_>>(PredefinedAtom::ToJSON)?.is_undefined())
-}
-
-/// Says whether this may be what `JSON.rawJSON` makes: a text that stands for itself.
-fn may_be_raw(object: &Object<'_>) -> Result<bool> {
-    Ok(object.get_prototype().is_none() && object.contains_key("rawJSON")?)
 }
 
 #[cfg(test)]
@@ -173,6 +178,7 @@ mod tests {
             let item: Object<'_> = ctx.eval(format!("({source})")).unwrap();
             let ours = text_of(&item, &base).unwrap();
             let text = ctx.json_stringify(item).ok().flatten();
+            let ours = ours.map(|text| String::from_utf8(text).unwrap());
             (ours, text.and_then(|text| text.to_string().ok()))
         })
     }
@@ -185,6 +191,7 @@ mod tests {
             r"{a:undefined, b:function(){}.x, c:Symbol(), d:[undefined, Symbol()], e:1}",
             r"{a:undefined, b:1}",
             r#"{"b":1, "2":2, "1":3, "a":4, [Symbol()]:5}"#,
+            r#"{"zero\u0000in":1, "":2, "é😀\u2028":3}"#,
             r#"{"quo\"te\\":"\u0000\u0001\b\t\n\f\r\u001f\u007f\u2028 é 😀 \"\\ /"}"#,
             r"Object.assign(Object.create(null), {a:[[], [[1]]]})",
             r"{get a() { return [1]; }}",
@@ -245,6 +252,28 @@ mod tests {
                 assert!(writer.text.len() <= BYTES_MAX + (2 << 20), "{source}");
             }
         });
+    }
+
+    #[test]
+    fn numbers_read_as_the_engine_writes_them() {
+        let mut bits = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut numbers: Vec<String> =
+            ["1e21", "1e-6", "1e-7", "1e15", "1e14", "-786691734752177.25", "-123456789.125"]
+                .map(String::from)
+                .into();
+        for exponent in -30..30 {
+            for _ in 0..10 {
+                bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let whole = bits >> 11;
+                numbers.push(format!("{whole}e{}", exponent - 16));
+                numbers.push(format!("-{}e{exponent}", whole % 1000));
+            }
+        }
+        let list = format!("{{list:[{}]}}", numbers.join(","));
+        let (ours, engine) = both(&list);
+        for (ours, engine) in ours.unwrap().split(',').zip(engine.unwrap().split(',')) {
+            assert_eq!(ours, engine);
+        }
     }
 
     #[test]

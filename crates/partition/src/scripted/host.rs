@@ -41,14 +41,21 @@ impl TransactionHost {
         self.transaction.as_mut().ok_or(Error::Corrupt("a script's transaction has ended"))
     }
 
-    fn apply(&mut self, op: ItemOp, if_match: Option<&str>) -> HostResult<Option<Bytes>> {
+    fn write(
+        &mut self,
+        op: ItemOp,
+        if_match: Option<&str>,
+        is_seen: bool,
+    ) -> HostResult<Option<Bytes>> {
         let call = ItemCall { if_match: if_match.map(str::to_owned), ..ItemCall::new(op) };
-        let applied = self.transaction().and_then(|transaction| transaction.apply(call));
-        Ok(applied.map_err(|error| refused(&error))?.body)
-    }
-
-    fn write(&mut self, op: ItemOp, if_match: Option<&str>) -> HostResult<Bytes> {
-        Ok(self.apply(op, if_match)?.unwrap_or_default())
+        let written = self.transaction().and_then(|transaction| {
+            if is_seen {
+                Ok(transaction.apply(call)?.body)
+            } else {
+                transaction.carry_out(call).map(|()| None)
+            }
+        });
+        written.map_err(|error| refused(&error))
     }
 
     fn id(&mut self, item: ItemRef<'_>) -> HostResult<String> {
@@ -114,12 +121,17 @@ impl Host for TransactionHost {
         Ok(if is_not_modified(&outcome) { None } else { outcome.body })
     }
 
-    fn create(&mut self, body: &[u8]) -> HostResult<Bytes> {
-        self.write(ItemOp::Create(parsed(body)?), None)
+    fn create(&mut self, body: &[u8], is_seen: bool) -> HostResult<Option<Bytes>> {
+        self.write(ItemOp::Create(parsed(body)?), None, is_seen)
     }
 
-    fn upsert(&mut self, body: &[u8], if_match: Option<&str>) -> HostResult<Bytes> {
-        self.write(ItemOp::Upsert(parsed(body)?), if_match)
+    fn upsert(
+        &mut self,
+        body: &[u8],
+        if_match: Option<&str>,
+        is_seen: bool,
+    ) -> HostResult<Option<Bytes>> {
+        self.write(ItemOp::Upsert(parsed(body)?), if_match, is_seen)
     }
 
     fn replace(
@@ -127,14 +139,15 @@ impl Host for TransactionHost {
         item: ItemRef<'_>,
         body: &[u8],
         if_match: Option<&str>,
-    ) -> HostResult<Bytes> {
+        is_seen: bool,
+    ) -> HostResult<Option<Bytes>> {
         let (id, body) = (self.id(item)?, parsed(body)?);
-        self.write(ItemOp::Replace { id, body }, if_match)
+        self.write(ItemOp::Replace { id, body }, if_match, is_seen)
     }
 
     fn delete(&mut self, item: ItemRef<'_>, if_match: Option<&str>) -> HostResult<()> {
         let id = self.id(item)?;
-        self.apply(ItemOp::Delete { id }, if_match).map(drop)
+        self.write(ItemOp::Delete { id }, if_match, false).map(drop)
     }
 
     fn page(&mut self, after: Option<u64>, items_max: Option<usize>) -> HostResult<FeedPage> {

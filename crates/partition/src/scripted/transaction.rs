@@ -68,6 +68,11 @@ impl Transaction {
         Ok(self.show(&done))
     }
 
+    /// The same without showing anything.
+    pub(crate) fn carry_out(&mut self, call: ItemCall) -> Result<()> {
+        self.step(call).map(drop)
+    }
+
     /// The same for the request itself; its final answer comes with the commit.
     pub(crate) fn apply_main(&mut self, call: ItemCall) -> Result<ItemOutcome> {
         let done = self.step(call)?;

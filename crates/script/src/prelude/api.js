@@ -16,6 +16,9 @@ const isSafeInteger = Number.isSafeInteger;
 
 const PAGE_SIZE = 100;
 
+// The place of the next one in an entry of the queue.
+const NEXT = 4;
+
 // `installQuery` comes with scripts that mention the query API: it is a third of the prelude.
 export function install(native, installQuery) {
   const globals = installGlobals(native);
@@ -23,9 +26,9 @@ export function install(native, installQuery) {
   let tail;
 
   function enqueue(callback, err, value, info) {
-    const entry = { __proto__: null, callback, err, value, info, next: undefined };
+    const entry = [callback, err, value, info, undefined];
     if (tail === undefined) head = entry;
-    else tail.next = entry;
+    else tail[NEXT] = entry;
     tail = entry;
   }
 
@@ -33,10 +36,10 @@ export function install(native, installQuery) {
   function step() {
     const entry = head;
     if (entry === undefined) return false;
-    head = entry.next;
+    head = entry[NEXT];
     if (head === undefined) tail = undefined;
-    const { callback, err, value, info } = entry;
-    callback(err, value, info);
+    const callback = entry[0];
+    callback(entry[1], entry[2], entry[3]);
     return head !== undefined;
   }
 
@@ -64,15 +67,16 @@ export function install(native, installQuery) {
   function settle(outcome, callback, name) {
     if (outcome === false) return false;
     if (outcome[0] !== 0) return refuse(outcome[0], outcome[1], callback);
-    if (callback !== undefined) enqueue(callback, undefined, outcome[1], newInfo(name, outcome[2]));
+    if (callback === undefined) return true;
+    enqueue(callback, undefined, outcome[1], sees(callback, 2) ? newInfo(name, outcome[2]) : undefined);
     return true;
   }
 
-  // Says whether a callback can look at its second argument; if not, no item is made for it. A function of the
-  // script has a prototype; others (arrows, bound ones, those of the language) are not asked what they take.
-  function sees(callback) {
+  // Says whether a callback can look at the argument with this index; if not, nothing is made for it. A function of
+  // the script has a prototype; others (arrows, bound ones, those of the language) are not asked what they take.
+  function sees(callback, index) {
     if (callback === undefined) return false;
-    return !takesWhatItNames || callback.length > 1 || !('prototype' in callback);
+    return !takesWhatItNames || callback.length > index || !('prototype' in callback);
   }
 
   // Options may be left out; the callback then stands in their place.
@@ -116,9 +120,9 @@ export function install(native, installQuery) {
     throw refusal(400, `The option "indexAction" has the unknown value '${indexAction}'.`);
   }
 
-  // The JSON text of an item that a script passed as an object or as text.
-  function encoded(item, options, makesId) {
-    checkIndexAction(options);
+  // The item that a script passed as an object or as text.
+  function itemOf(item, options, makesId) {
+    if (options !== noOptions) checkIndexAction(options);
     if (typeof item === 'string') {
       try {
         item = parse(item);
@@ -132,7 +136,14 @@ export function install(native, installQuery) {
     if (makesId && !item.id && options.disableAutomaticIdGeneration !== true) {
       item = assign({}, item, { id: native.uuid() });
     }
-    return native.text(item, plain) ?? stringify(item);
+    return item;
+  }
+
+  // Writes an item. The server makes the text of plain data, and asks for that of anything else.
+  function write(call, link, item, callback, etag) {
+    const isSeen = sees(callback, 1);
+    const outcome = call(link, item, plain, isSeen, etag) ?? call(link, stringify(item), plain, isSeen, etag);
+    return settle(outcome, callback);
   }
 
   function newQuery(query) {
@@ -147,6 +158,8 @@ export function install(native, installQuery) {
 
   function operation(name, least, run) {
     collection[name] = (...args) => {
+      // As most calls are: enough arguments, no options.
+      if (typeof args[least] === 'function') return run(noOptions, args[least], args[0], args[1]);
       checkArity(name, args, least);
       const options = optionsOf(name, args, least);
       return run(options, callbackOf(name, args, least), args[0], args[1]);
@@ -157,27 +170,25 @@ export function install(native, installQuery) {
   collection.getAltLink = () => native.altLink();
 
   operation('readDocument', 1, (options, callback, link) =>
-    settle(native.read(`${link}`, sees(callback), text(options.ifNoneMatch, 'ifNoneMatch')), callback,
+    settle(native.read(link, sees(callback, 1), text(options.ifNoneMatch, 'ifNoneMatch')), callback,
       'notModified'));
   operation('readDocuments', 1, (options, callback, link) =>
-    settle(native.feed(`${link}`, pageSize(options),
+    settle(native.feed(link, pageSize(options),
       text(options.continuation, 'continuation')), callback, 'continuation'));
   operation('queryDocuments', 2, (options, callback, link, query) => {
     if (typeof query === 'function') return queries().filter(query, options, callback).isAccepted;
     const [sql, parameters] = newQuery(query);
-    return settle(native.query(`${link}`, sql, parameters, pageSize(options),
+    return settle(native.query(link, sql, parameters, pageSize(options),
       text(options.continuation, 'continuation')), callback, 'continuation');
   });
   operation('createDocument', 2, (options, callback, link, item) =>
-    settle(native.create(`${link}`, encoded(item, options, true), sees(callback)), callback));
+    write(native.create, link, itemOf(item, options, true), callback));
   operation('upsertDocument', 2, (options, callback, link, item) =>
-    settle(native.upsert(`${link}`, encoded(item, options, true), sees(callback),
-      text(options.etag, 'etag')), callback));
+    write(native.upsert, link, itemOf(item, options, true), callback, text(options.etag, 'etag')));
   operation('replaceDocument', 2, (options, callback, link, item) =>
-    settle(native.replace(`${link}`, encoded(item, options, false), sees(callback),
-      text(options.etag, 'etag')), callback));
+    write(native.replace, link, itemOf(item, options, false), callback, text(options.etag, 'etag')));
   operation('deleteDocument', 1, (options, callback, link) => {
-    const outcome = native.remove(`${link}`, text(options.etag, 'etag'));
+    const outcome = native.remove(link, text(options.etag, 'etag'));
     return settle(outcome !== false && outcome[0] === 0 ? [0, {}] : outcome, callback);
   });
 
@@ -325,7 +336,7 @@ export function install(native, installQuery) {
   }
 
   // Makes the engine fit for several runs; `reset` ends each of them.
-  let restore;
+  let isOpen;
   function lock(lockLanguage) {
     const exposed = [collection, sizes];
     for (let role = 0; role < parts.length; role++) {
@@ -334,7 +345,7 @@ export function install(native, installQuery) {
       if (role !== PRE) exposed.push(context.getResponse());
     }
     const locked = lockLanguage(exposed);
-    restore = locked.restore;
+    isOpen = locked.isOpen;
     return locked.sweep;
   }
 
@@ -345,7 +356,7 @@ export function install(native, installQuery) {
       if (part.response !== undefined) part.response.Body.json = undefined;
     }
     head = tail = part = undefined;
-    return restore();
+    return isOpen();
   }
 
   const { compile, describe } = globals;

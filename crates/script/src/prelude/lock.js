@@ -7,11 +7,12 @@
 import { apply } from 'globals';
 
 const {
-  defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, isExtensible, ownKeys,
+  defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, isExtensible, ownKeys, setPrototypeOf,
 } = Reflect;
-const { freeze } = Object;
+const { create, freeze } = Object;
 const hasKey = Set.prototype.has;
-const BaseFunction = Function;
+// Its name may come to mean something else.
+const global = globalThis;
 
 // Objects that no property leads to.
 function hidden() {
@@ -57,7 +58,7 @@ function yieldBelow(owner) {
 }
 
 function freezeAll(roots) {
-  const seen = new Set([globalThis]);
+  const seen = new Set([global]);
   const open = [...roots];
   const visit = (value) => {
     if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return;
@@ -74,52 +75,41 @@ function freezeAll(roots) {
       visit(property.get);
       visit(property.set);
     }
-    if (object !== globalThis) freeze(object);
+    if (object !== global) freeze(object);
   }
 }
 
-// A function that gives the writable variables of the global these values, and throws if one is writable no longer.
-// They are named in its text: to look up a property by a name that is known beforehand is several times cheaper, and
-// this runs after every run.
-function restoring(names, values) {
-  const steps = names.map((name, i) => `global.${name} = values[${i}];`);
-  return BaseFunction('global', 'values', `'use strict'; return () => { ${steps.join(' ')} }`)(globalThis, values);
+// Moves what the language put into the global to a prototype of it, where nothing can be changed: the global itself has
+// little left that would have to be looked at after every run.
+function moveAway() {
+  const language = create(getPrototypeOf(global));
+  for (const name of ownKeys(global)) {
+    const property = getOwnPropertyDescriptor(global, name);
+    if (!property.configurable) continue;
+    defineProperty(language, name, property);
+    deleteProperty(global, name);
+  }
+  setPrototypeOf(global, language);
+  return language;
 }
 
 // Locks the language; `exposed` are objects of ours that scripts get to see. Two functions look after the global from
-// then on: one makes what was there as it was, one takes away what was added. Both say whether they could.
+// then on: one says whether what was added can be taken away, one takes it away and says whether it could.
 export function lock(exposed) {
-  const errors = ownKeys(globalThis).map((name) => globalThis[name]?.prototype).filter((it) => it instanceof Error);
+  const errors = ownKeys(global).map((name) => global[name]?.prototype).filter((it) => it instanceof Error);
   for (const owner of [Object.prototype, Error.prototype, ...errors]) yieldBelow(owner);
   fixStackTraces();
-  freezeAll([globalThis, ...hidden(), ...exposed]);
-  const prototype = getPrototypeOf(globalThis);
-  const names = ownKeys(globalThis);
-  const before = new Set(names);
-  const writable = [];
-  const values = [];
-  for (const name of names) {
-    const property = getOwnPropertyDescriptor(globalThis, name);
-    property.configurable = false;
-    defineProperty(globalThis, name, property);
-    if (!property.writable) continue;
-    writable.push(name);
-    values.push(property.value);
-  }
-  const restoreValues = restoring(writable, values);
+  const language = moveAway();
+  freezeAll([global, ...hidden(), ...exposed]);
+  const before = new Set(ownKeys(global));
   return {
     __proto__: null,
-    // What was there can only have got another value, or have become read-only: nothing of it can be deleted or made
-    // anew.
-    restore() {
-      if (getPrototypeOf(globalThis) !== prototype || !isExtensible(globalThis)) return false;
-      restoreValues();
-      return true;
-    },
+    // Nothing that was there can have changed: it is read-only, and there to stay.
+    isOpen: () => getPrototypeOf(global) === language && isExtensible(global),
     sweep() {
-      const now = ownKeys(globalThis);
+      const now = ownKeys(global);
       for (let i = 0; i < now.length; i++) {
-        if (!apply(hasKey, before, [now[i]]) && !deleteProperty(globalThis, now[i])) return false;
+        if (!apply(hasKey, before, [now[i]]) && !deleteProperty(global, now[i])) return false;
       }
       return true;
     },

@@ -2,7 +2,8 @@
 //!
 //! Three things make the global of every run fresh:
 //! - the language is locked: everything that is reachable from the global is frozen, so nothing can be kept in it;
-//! - after a run what was in the global before gets its value back, and what was added is taken away;
+//! - what the language puts into the global is in a prototype of it that is locked too; what a run adds to the global
+//!   is taken away;
 //! - a script that mentions what could tell the difference has an engine for every run: see [`traits`](super::traits).
 //!
 //! The first two are the wall: a script can build any name while it runs. `attacks/` tries to get past them.
@@ -23,7 +24,7 @@ const ADDED_MAX: usize = 1_000;
 
 /// What looks after the global of an engine that serves several runs.
 pub(super) struct Guard {
-    /// Forgets the run and gives the variables of the language their values; false or an error if it could not.
+    /// Forgets the run; false or an error if the global cannot be made as it was.
     reset: Persistent<Function<'static>>,
     /// Takes away what was added to the global; false if it could not.
     sweep: Persistent<Function<'static>>,
@@ -154,6 +155,14 @@ mod tests {
         ] {
             assert!(!after(text).0, "{text}");
         }
+    }
+
+    #[test]
+    fn what_the_global_has_before_a_run_is_there_to_stay() {
+        let own = "Object.values(Object.getOwnPropertyDescriptors(globalThis))";
+        let text = format!("{own}.every(it => !it.configurable && !it.writable)");
+        let is_fixed = |sandbox: Sandbox| sandbox.context().with(|ctx| ctx.eval::<bool, _>(&*text));
+        assert!(is_fixed(shared()).unwrap());
     }
 
     #[test]

@@ -73,13 +73,21 @@ const WORDS: [&str; 22] = [
     "Descriptor",
 ];
 
-/// Objects of the language to which a script might add something of its own.
+/// Variables of the language and of the server, to which a script might give another value, or add something of its own.
 #[rustfmt::skip]
-const BUILT_IN: [&str; 29] = [
+const BUILT_IN: [&str; 58] = [
     "Object", "Array", "String", "Number", "Boolean", "Math", "JSON", "Date", "RegExp", "Promise", "Map", "Set",
     "WeakMap", "WeakSet", "Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError", "URIError",
     "BigInt", "Iterator", "ArrayBuffer", "DataView", "Atomics", "getContext", "console", "ErrorCodes",
+    "InternalError", "AggregateError", "SuppressedError", "parseInt", "parseFloat", "isNaN", "isFinite",
+    "queueMicrotask", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "unescape",
+    "DisposableStack", "AsyncDisposableStack", "SharedArrayBuffer", "Uint8ClampedArray", "Int8Array", "Uint8Array",
+    "Int16Array", "Uint16Array", "Int32Array", "Uint32Array", "Float16Array", "Float32Array", "Float64Array",
+    "BigInt64Array", "BigUint64Array",
 ];
+
+/// Words that could tell that the global has what the language offers from its prototype, and where it is read-only.
+const OWN: [&str; 2] = ["hasOwn", "getOwn"];
 
 /// Methods that a script might put on an array, a function or the like in the place of the inherited one.
 #[rustfmt::skip]
@@ -107,6 +115,8 @@ fn may_share(body: &str) -> bool {
         && !says(&BUILT_IN, is_more_than_used)
         && !says(&METHODS, is_assigned)
         && !says(&["delete"], is_delete_of_global)
+        // The global has no other name that is not among the words.
+        && !(body.contains("this") && (says(&OWN, |_, _, _| true) || says(&BUILT_IN, is_assigned)))
 }
 
 /// Says whether this may delete a variable of the global: in a locked engine all that the language put there stays.
@@ -194,6 +204,11 @@ mod tests {
             "function () { delete parseInt; }",
             "function () { delete this.parseInt; }",
             "function () { delete (parseInt); }",
+            "function () { [parseInt] = [1]; ({ a: Uint8Array } = {}); for (escape of []); }",
+            "function () { this.JSON = {}; }",
+            "function () { var it = this; it . parseInt += 1; }",
+            "function () { return this.hasOwnProperty('JSON') || Object.hasOwn(this, 'Map'); }",
+            "function () { return Object.getOwnPropertyNames(this); }",
         ] {
             assert!(!may_share(body), "{body}");
         }
@@ -206,8 +221,29 @@ mod tests {
             "function () { getContext().getResponse().setBody(String(ErrorCodes.NotFound)); }",
             "function () { if (e instanceof Error && !(e instanceof TypeError)) list.map(Number).filter(Boolean); }",
             "function () { delete item.x; delete item [y]; __.deleteDocument(link); m.delete(1); }",
+            "function () { this.total = parseInt(x); }",
+            "function () { if (item.hasOwnProperty('x')) item.Date = escape(y); }",
         ] {
             assert!(may_share(body), "{body}");
+        }
+    }
+
+    #[test]
+    fn no_variable_of_the_language_gets_another_value_in_an_engine_that_is_shared() {
+        let limits = crate::limits::Limits::service();
+        let sandbox = Sandbox::blank(Entry::Full, &model::Env::system(), &limits).unwrap();
+        let names: Vec<String> = sandbox.context().with(|ctx| {
+            let all = "Object.entries(Object.getOwnPropertyDescriptors(globalThis))";
+            ctx.eval(format!("{all}.filter(([, it]) => it.writable).map(([name]) => name)"))
+                .unwrap()
+        });
+        assert!(names.len() > 50, "{names:?}");
+        for name in names {
+            for body in
+                [format!("() => {{ {name} = 1; }}"), format!("() => {{ this.{name} = 1; }}")]
+            {
+                assert!(!may_share(&body), "{body}");
+            }
         }
     }
 

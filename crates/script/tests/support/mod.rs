@@ -24,6 +24,8 @@ pub(crate) struct FakeHost {
     pub(crate) n_calls: usize,
     pub(crate) writes_max: Option<usize>,
     pub(crate) breaks: bool,
+    /// How far a call moves this clock.
+    pub(crate) delay: Option<(Env, Duration)>,
     n_writes: usize,
     last: u64,
 }
@@ -57,6 +59,9 @@ impl FakeHost {
 
     fn call(&mut self) -> HostResult<()> {
         self.n_calls += 1;
+        if let Some((env, delay)) = &self.delay {
+            env.advance(*delay);
+        }
         if self.breaks {
             let message = "the disk is gone".to_owned();
             return Err(HostError { status: Status::INTERNAL, message, is_fatal: true });
@@ -64,7 +69,7 @@ impl FakeHost {
         Ok(())
     }
 
-    fn put(&mut self, number: u64, body: &[u8]) -> HostResult<Bytes> {
+    fn put(&mut self, number: u64, body: &[u8], is_seen: bool) -> HostResult<Option<Bytes>> {
         self.n_writes += 1;
         let mut item = model::json::parse(body)
             .map_err(|_| HostError::new(Status::BAD_REQUEST, "not JSON"))?;
@@ -79,7 +84,7 @@ impl FakeHost {
         }
         let version = self.items.get(&number).map_or(1, |(version, _)| version + 1);
         self.items.insert(number, (version, item));
-        Ok(self.show(number))
+        Ok(is_seen.then(|| self.show(number)))
     }
 
     fn check(&self, number: u64, if_match: Option<&str>) -> HostResult<()> {
@@ -130,7 +135,7 @@ impl Host for FakeHost {
         Ok((none_match != Some(&etag)).then(|| self.show(number)))
     }
 
-    fn create(&mut self, body: &[u8]) -> HostResult<Bytes> {
+    fn create(&mut self, body: &[u8], is_seen: bool) -> HostResult<Option<Bytes>> {
         self.call()?;
         if self.find(ItemRef::Id(&Self::id_of(body)?)).is_ok() {
             return Err(HostError::new(
@@ -139,16 +144,21 @@ impl Host for FakeHost {
             ));
         }
         self.last += 1;
-        self.put(self.last, body)
+        self.put(self.last, body, is_seen)
     }
 
-    fn upsert(&mut self, body: &[u8], if_match: Option<&str>) -> HostResult<Bytes> {
+    fn upsert(
+        &mut self,
+        body: &[u8],
+        if_match: Option<&str>,
+        is_seen: bool,
+    ) -> HostResult<Option<Bytes>> {
         match self.find(ItemRef::Id(&Self::id_of(body)?)) {
             Ok(number) => {
                 self.check(number, if_match)?;
-                self.put(number, body)
+                self.put(number, body, is_seen)
             }
-            Err(_) => self.create(body),
+            Err(_) => self.create(body, is_seen),
         }
     }
 
@@ -157,11 +167,12 @@ impl Host for FakeHost {
         item: ItemRef<'_>,
         body: &[u8],
         if_match: Option<&str>,
-    ) -> HostResult<Bytes> {
+        is_seen: bool,
+    ) -> HostResult<Option<Bytes>> {
         self.call()?;
         let number = self.find(item)?;
         self.check(number, if_match)?;
-        self.put(number, body)
+        self.put(number, body, is_seen)
     }
 
     fn delete(&mut self, item: ItemRef<'_>, if_match: Option<&str>) -> HostResult<()> {
@@ -312,7 +323,7 @@ impl Bench {
     pub(crate) fn add(&self, items: &[&str]) {
         let mut host = self.host.lock();
         for item in items {
-            host.create(item.as_bytes()).unwrap();
+            host.create(item.as_bytes(), false).unwrap();
         }
     }
 

@@ -132,6 +132,24 @@ fn variables_of_the_language_have_their_values_again() {
 }
 
 #[test]
+fn a_global_of_the_same_name_hides_nothing() {
+    for attack in [
+        "var it = globalThis, fake = Object.create(Object.getPrototypeOf(it)); \
+         Object.defineProperty(it, 'globalThis', {value: fake, configurable: true}); left = 1;",
+        "var fake = Object.create(Object.prototype); left = 1; globalThis = fake;",
+        "left = 1; Object.defineProperty(this, 'JSON', {value: 1, configurable: true, enumerable: true});",
+        "Object.defineProperty(this, 'parseInt', {get() { return () => 7; }, configurable: true});",
+    ] {
+        let seen =
+            "[typeof left, typeof JSON, parseInt('1'), globalThis === this, Object.keys(this)]";
+        assert!(goes_on_after(attack, seen), "{attack}");
+    }
+    let lasting =
+        "Object.defineProperty(globalThis, 'globalThis', {value: 1, configurable: false});";
+    assert!(!goes_on_after(lasting, "1"));
+}
+
+#[test]
 fn code_of_text_declares_nothing_that_lasts() {
     for attack in [
         "(0, eval)('var left = 1; function left2() {} { function left3() {} }');",

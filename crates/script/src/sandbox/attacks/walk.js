@@ -135,7 +135,8 @@
     };
     const before = objects.length;
     for (let i = 0; i < names.length; i++) callAll(makers[names[i]], '<' + names[i] + '>');
-    const globals = ownKeys(globalThis);
+    // In an engine that is locked the language is in the prototype.
+    const globals = [...ownKeys(globalThis), ...ownKeys(getPrototypeOf(globalThis))];
     for (let i = 0; i < globals.length; i++) {
       const value = attempt(() => globalThis[globals[i]]);
       if (isObject(value) && value !== globalThis) callAll(() => value, text(globals[i]));
