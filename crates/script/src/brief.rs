@@ -4,9 +4,15 @@
 //! long as one likes: `indexOf` over an object that says its length is 2⁵³. A script whose text names no native function
 //! but those listed here cannot get hold of another one, and is stopped when it takes too long.
 //!
+//! It looks at the clock after some thousand steps, and one step may turn a long array into text. So a script is brief
+//! only if it does nothing over and over: its text is short, has no loop, and calls no function of its own. What it
+//! gives to functions of the server is called by these, with a look at the clock.
+//!
 //! Says no too often rather than too rarely: whoever is refused runs on a thread for scripts.
 
 use std::collections::HashSet;
+
+use crate::limits::BRIEF_BODY_BYTES;
 
 /// Native functions that end soon whatever they are given, as long as the engine has little memory.
 #[rustfmt::skip]
@@ -24,6 +30,13 @@ const LONG: [&str; 11] = [
     "queryDocuments", "readDocuments", "filter", "map", "pluck", "flatten", "sortBy", "sortByDescending", "unwind",
     "chain", "value",
 ];
+
+/// Words of the language that may stand before a bracket.
+const BEFORE_BRACKETS: [&str; 9] =
+    ["if", "switch", "function", "catch", "return", "throw", "typeof", "void", "delete"];
+
+/// Words of the language that make a loop.
+const LOOPS: [&str; 3] = ["for", "while", "do"];
 
 /// Words of the language that are also names of native functions. Not `with`, which makes variables of properties.
 const RESERVED: [&str; 7] = ["for", "return", "throw", "catch", "finally", "delete", "try"];
@@ -58,6 +71,9 @@ enum Token<'t> {
 
 /// Says whether a body names no native function that might take long.
 pub(crate) fn is_brief(body: &str, natives: &Natives) -> bool {
+    if body.len() > BRIEF_BODY_BYTES {
+        return false;
+    }
     // Comments that only some know of, and ends of lines that only some see.
     let is_odd = ["<!--", "-->", "\u{2028}", "\u{2029}"].iter().any(|it| body.contains(it));
     let Some(tokens) = (!is_odd).then(|| tokens(body)).flatten() else { return false };
@@ -75,7 +91,11 @@ pub(crate) fn is_brief(body: &str, natives: &Natives) -> bool {
             _ => {}
         }
         match token {
-            Token::Name(name) => near.is_quick(name, natives),
+            Token::Name(name) => near.is_quick(name, natives) && near.happens_once(name),
+            // A call of whatever stands before it.
+            Token::Sign(b'(') => {
+                !matches!(near.before, Some(Token::Sign(b')' | b']' | b'}' | b'.')))
+            }
             // A name that is made at run time could be any.
             Token::Sign(b'[') => !near.before.is_some_and(ends_value) || near.is_few_digits(),
             // What stands in brackets or quotes may name a property there too.
@@ -116,6 +136,23 @@ impl Near<'_> {
         // Called or looked into, not kept.
         let is_used = matches!(self.next, Some(Token::Sign(b'(' | b'.')));
         !is_native || is_used && QUICK.contains(&name)
+    }
+
+    /// Says whether a name neither makes a loop nor calls a function of the script.
+    fn happens_once(&self, name: &str) -> bool {
+        let is_member = self.before == Some(Token::Sign(b'.'));
+        if LOOPS.contains(&name) && !is_member {
+            return false;
+        }
+        match (self.before, self.next) {
+            // The name of a function expression; to call it by that name is refused.
+            (Some(Token::Name("function")), _) => true,
+            (_, Some(Token::Sign(b'('))) => {
+                QUICK.contains(&name) || !is_member && BEFORE_BRACKETS.contains(&name)
+            }
+            (Some(Token::Name("new")), _) => QUICK.contains(&name),
+            _ => true,
+        }
     }
 
     /// Says whether what follows is a short whole number in brackets.
@@ -244,8 +281,10 @@ mod tests {
             }",
             "function (a) { getContext().getResponse().setBody({sum: Math.max(a, 2), at: Date.now(), all: [a]}); }",
             "(a) => { const [x, y] = [1, 2]; return {x, y}; }",
-            "function (id, link) { f(id, link, 'x'); link = id; return g(link); }",
-            "function (n) { for (var i = 0; i < n; i++) try { f(i); } catch (e) { delete e.x; } finally { return 1; } }",
+            "function (id, link) { id = 1; link = id; return (link); }",
+            "function (n) { try { n += 1; } catch (e) { delete e.x; } finally { return 1; } }",
+            "function (id) { __.readDocument(id, function again(err, item) { if (err) __.readDocument(id, again); }); }",
+            "function (x) { switch (x) { case 1: return new Date(); default: throw new Error('x'); } }",
         ] {
             assert!(is_brief(body, &natives()), "{body}");
         }
@@ -291,6 +330,19 @@ mod tests {
             "function (é) {}",
             "function (x) { x.queryDocuments(1); }",
             "class A { #x = 1; }",
+            "function (n) { for (var i = 0; i < n; i++) '' + a; }",
+            "function (n) { while (n > 0) n--; }",
+            "function (n) { do n--; while (n > 0); }",
+            "function f(n) { f(n); }",
+            "function (n) { var g = () => n; g(); }",
+            "function (n) { (() => n)(); }",
+            "function (n) { (function () {})(); }",
+            "function (n) { [n][0](); }",
+            "function (n) { n?.(); n.a?.(); }",
+            "function (n) { new n; new (n); new n(); new n.a; }",
+            "function (n) { ({ a() {}, get b() {}, get c () {} }); }",
+            "class A { constructor() {} }",
+            "function (n) { import('x'); super(n); }",
             "function (x) { /* not closed",
         ] {
             assert!(!is_brief(body, &natives()), "{body}");

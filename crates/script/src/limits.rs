@@ -29,9 +29,11 @@ pub(crate) const ERROR_TEXT_MAX: usize = 4 << 10;
 pub(crate) const MEMORY_RESERVE: usize = 4 << 20;
 
 // Limit: a run on the thread of a request. One that needs more begins again on a thread for scripts. The engine looks at
-// the clock after some thousand steps: with texts of up to a megabyte, these should be half a second at worst.
+// the clock after some thousand steps, each of which may turn an array of so much memory into text: what a body of so
+// many bytes can say should take less than a second at worst.
 pub(crate) const BRIEF_TIME: Duration = Duration::from_millis(2);
-pub(crate) const BRIEF_MEMORY_BYTES: usize = 2 << 20;
+pub(crate) const BRIEF_MEMORY_BYTES: usize = 1 << 20;
+pub(crate) const BRIEF_BODY_BYTES: usize = 2 << 10;
 // Limit: a run that was not stopped and took this long all the same is on a thread for scripts the next time.
 pub(crate) const BRIEF_TIME_SPENT: Duration = Duration::from_millis(20);
 // Limit: a run this quick on a thread for scripts lets the next one be on the thread of its request.

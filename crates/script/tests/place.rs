@@ -72,7 +72,8 @@ async fn a_brief_script_ends_here_though_the_machine_was_busy_meanwhile() {
         let env = Env::fixed(1, 1_700_000_000_000);
         let place = Place::with(env.clone());
         place.host.lock().create(br#"{"id":"a","pk":"p"}"#, false).unwrap();
-        let body = "function (n) { (function f() { if (n-- > 0) __.readDocument(__.getAltLink() + '/docs/a', f); })(); }";
+        let body = "function (n) { __.readDocument(__.getAltLink() + '/docs/a', function f() { \
+                    if (n-- > 1) __.readDocument(__.getAltLink() + '/docs/a', f); }); }";
         assert!(place.learns(body, "[2]").await);
         place.host.lock().delay = Some((env.clone(), Duration::from_millis(20)));
         assert!(matches!(place.here(body, "[1]"), Here::Ended(_)));
@@ -89,21 +90,24 @@ async fn a_brief_script_ends_here_though_the_machine_was_busy_meanwhile() {
     .unwrap();
 }
 
+/// A script that does something `n` times, each time when the server calls it back.
+fn again(what: &str) -> String {
+    let read = "__.readDocument(__.getAltLink() + '/docs/a', f);";
+    format!(
+        "function (n) {{ var s = 'x', a = []; __.readDocument(__.getAltLink() + '/docs/a', function f() {{ \
+         {what} if (n-- > 1) {read} }}); }}"
+    )
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
     tokio::spawn(async {
         let (place, env) = (Place::new(), Env::system());
         for (body, harmless, hostile) in [
-            ("function (n) { for (var i = 0; i < n; i++); }", "[1]", "[1e12]"),
-            ("function (n) { (function f() { if (n > 0) f(n--); })(); }", "[1]", "[1e9]"),
-            ("function (n) { var s = 'x'; for (; n > 0; n--) s += s; }", "[1]", "[60]"),
-            ("function (n) { var a = []; for (; n > 0; n--) a.push([a, a]); }", "[1]", "[1e12]"),
-            (
-                "function (n) { var a = 'x', b = 'x', c = 0; for (var i = 0; i < n; i++) { a += a; b += b; } \
-                 while (n > 1 && a == b && c < 1000000000) c++; }",
-                "[1]",
-                "[19]",
-            ),
+            (again("").as_str(), "[1]", "[1e9]"),
+            (&again("s += s;"), "[1]", "[60]"),
+            (&again("a.push([a, a]);"), "[1]", "[1e9]"),
+            (&again("if (s == a) n += 1; s += s; a = s + '';"), "[1]", "[40]"),
             ("function (n) { if (n) throw new Error('x'); }", "[0]", "[1]"),
         ] {
             let begin = loop {
@@ -137,6 +141,8 @@ async fn what_might_not_be_stopped_never_runs_here() {
             "function (n) { return [n].sort(); }",
             "function (n) { var f = []['index' + 'Of']; }",
             "function (n) { return n / 2; }",
+            "function (n) { var a = []; a[9999] = 1; for (var i = 1; i < n; i++) '' + a; }",
+            "function (n) { (function f() { if (n-- > 1) f(); })(); }",
             "function (n) { var { 'indexOf': f } = []; return n > 1 && '' + { 'toString': f, 'length': n }; }",
         ] {
             assert!(!place.learns(body, "[1]").await, "{body}");
