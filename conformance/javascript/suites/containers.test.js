@@ -109,10 +109,22 @@ test("replace does not change what must stay", async () => {
     container.replace({ ...before, conflictResolutionPolicy: { mode: "LastWriterWins", conflictResolutionPath: "/v" } }),
     400,
   );
-  await fails(container.replace({ ...before, geospatialConfig: { type: "Geometry" } }), 400);
   await fails(container.replace({ ...before, uniqueKeyPolicy: { uniqueKeys: [{ paths: ["/email"] }] } }), 403);
   await fails(container.replace({ ...before, defaultTtl: 0 }), 400);
   assert.deepEqual((await container.read()).resource, before);
+});
+
+test("flat geometry may take the place of the globe", async () => {
+  const container = await owner.container();
+  const { resource: before } = await container.read();
+  await container.replace({ ...before, geospatialConfig: { type: "Geometry" } });
+  assert.deepEqual((await container.read()).resource.geospatialConfig, { type: "Geometry" });
+});
+
+test("the root of the index may be written as a slash", async () => {
+  const container = await owner.container({ indexingPolicy: { includedPaths: [{ path: "/" }] } });
+  const { resource } = await container.read();
+  assert.deepEqual(resource.indexingPolicy.includedPaths, [{ path: "/*" }]);
 });
 
 test("unique keys must be repeated in a replace", async () => {

@@ -14,7 +14,7 @@ pub(crate) const ENGLISH: &[&str] = &[
     "may", "me", "might", "mine", "more", "moreover", "most", "mostly", "much", "must", "my", "myself", "near",
     "nearly", "neither", "never", "nevertheless", "next", "no", "nobody", "none", "nor", "not", "nothing",
     "now", "nowhere", "of", "off", "often", "on", "once", "one", "only", "onto", "or", "other", "others",
-    "otherwise", "our", "ours", "ourselves", "out", "over", "own", "per", "perhaps", "quite", "rather",
+    "otherwise", "our", "ours", "ourselves", "out", "over", "own", "part", "per", "perhaps", "quite", "rather",
     "really", "same", "seem", "seemed", "seems", "several", "shall", "she", "should", "since", "so", "some",
     "somebody", "someone", "something", "sometimes", "somewhere", "still", "such", "than", "that", "the",
     "their", "theirs", "them", "themselves", "then", "thence", "there", "thereby", "therefore", "these",

@@ -140,7 +140,7 @@ fn partition_key(container: &Object, api_version: Option<&str>) -> Result<Partit
 /// Wire: clients from before partition keys make containers without one, which have a key of the system.
 fn without_key(api_version: Option<&str>) -> Result<PartitionKeyDefinition> {
     // Versions are dates: their text order is their time order.
-    if !api_version.is_some_and(|version| version < KEY_REQUIRED_SINCE) {
+    if api_version.is_none_or(|version| version >= KEY_REQUIRED_SINCE) {
         return Err(Error::PropertyMissing { property: "partitionKey" });
     }
     let mut definition = PartitionKeyDefinition::new(&["/_partitionKey"])
