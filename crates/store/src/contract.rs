@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Batch, Commit, Direction, Ingest, KeyRange, Result, StoreStatistics, Sweep};
+use crate::{Batch, Commit, Direction, Ingest, KeyRange, Result, StoreStatistics};
 
 /// One key with its value.
 pub type KeyValue = (Bytes, Bytes);
@@ -83,10 +83,4 @@ pub trait Snapshot: Debug + Send + Sync + 'static {
     /// Returns the entries of `range`, first to last or last to first. Reads as it goes: a caller
     /// that stops early pays only for what it took. After an error the scan is over.
     fn scan(&self, range: KeyRange, direction: Direction) -> Scan<'_>;
-
-    /// Returns the entries of `range` in a way that is cheaper for many of them and dearer for few, or `None` where there
-    /// is no such way. Not for threads of requests: it may begin with a wait of seconds. See [`sweep`](crate::sweep()).
-    fn sweep(&self, _range: &KeyRange) -> Result<Option<Sweep>> {
-        Ok(None)
-    }
 }

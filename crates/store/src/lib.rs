@@ -43,4 +43,4 @@ pub use key_range::{Direction, KeyRange};
 pub use latency::Latencies;
 pub use memory::open_memory;
 pub use statistics::StoreStatistics;
-pub use sweep::{Sweep, sweep};
+pub use sweep::Sweep;

@@ -1,60 +1,32 @@
 //! Reading much of a range, by somebody who stops and goes on.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
-
-use parking_lot::Mutex;
 
 use crate::{Direction, KeyRange, KeyValue, Result, Snapshot};
 
-/// Entries that are read at once where there is no better way.
+/// Entries that are read at once: to begin a scan costs as much as some dozen of them.
 // Limit: held in memory.
-const PART_ENTRIES: usize = 256;
+const PART_ENTRIES: usize = 512;
 
-/// The entries of a range in ascending order, with no hold on the snapshot's owner. After an error it is over.
+/// The entries of a range in ascending order, one scan after the other: unlike a scan it borrows nothing. After an
+/// error it is over.
+#[derive(Debug)]
 pub struct Sweep {
-    /// Never locked: the lock only says that nobody reads by a shared reference.
-    entries: Mutex<Box<dyn Iterator<Item = Result<KeyValue>> + Send>>,
-}
-
-impl Sweep {
-    pub(crate) fn new(entries: impl Iterator<Item = Result<KeyValue>> + Send + 'static) -> Sweep {
-        Sweep { entries: Mutex::new(Box::new(entries)) }
-    }
-}
-
-impl Iterator for Sweep {
-    type Item = Result<KeyValue>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.entries.get_mut().next()
-    }
-}
-
-impl fmt::Debug for Sweep {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Sweep").finish_non_exhaustive()
-    }
-}
-
-/// Reads a range the cheapest way that a snapshot has for all of it.
-pub fn sweep(snapshot: &Arc<dyn Snapshot>, range: KeyRange) -> Result<Sweep> {
-    if let Some(sweep) = snapshot.sweep(&range)? {
-        return Ok(sweep);
-    }
-    Ok(Sweep::new(Parts { snapshot: Arc::clone(snapshot), range, read: VecDeque::new() }))
-}
-
-/// One scan after the other.
-struct Parts {
     snapshot: Arc<dyn Snapshot>,
     /// What is still to be read.
     range: KeyRange,
     read: VecDeque<Result<KeyValue>>,
 }
 
-impl Iterator for Parts {
+impl Sweep {
+    /// Reads `range` as the snapshot shows it.
+    pub fn new(snapshot: Arc<dyn Snapshot>, range: KeyRange) -> Sweep {
+        Sweep { snapshot, range, read: VecDeque::new() }
+    }
+}
+
+impl Iterator for Sweep {
     type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -735,7 +735,7 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
         snapshots.push(fixture.snapshot());
         if round % 2 == 1 {
             // Moves what is in memory to tables of its own.
-            assert!(store::sweep(&fixture.snapshot(), KeyRange::all()).unwrap().count() > 1_000);
+            assert!(store::Sweep::new(fixture.snapshot(), KeyRange::all()).count() > 1_000);
         }
     }
     let mut ranges = vec![KeyRange::all(), KeyRange::prefix(b"b/"), KeyRange::new("x", "z")];
@@ -745,7 +745,7 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
     ranges.push(KeyRange::new("b", "a"));
     for (age, snapshot) in snapshots.iter().enumerate() {
         for range in &ranges {
-            let swept = store::sweep(snapshot, range.clone()).unwrap();
+            let swept = store::Sweep::new(Arc::clone(snapshot), range.clone());
             let scanned = snapshot.scan(range.clone(), Direction::Forward);
             assert!(swept.eq(scanned), "{age} {range:?}");
         }

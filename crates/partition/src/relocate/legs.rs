@@ -4,6 +4,7 @@
 //! later partitions' sequence numbers, and path numbers, which become the common ones.
 
 use std::iter::Peekable;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Lsn;
@@ -93,8 +94,7 @@ impl Legs {
     ) -> Result<Goes> {
         if self.scans.is_empty() {
             let legs = self.all.iter().enumerate();
-            let scans = legs.map(|(index, leg)| Ok(self.scan(index, leg, stage)?.peekable()));
-            self.scans = scans.collect::<Result<_>>()?;
+            self.scans = legs.map(|(index, leg)| self.scan(index, leg, stage).peekable()).collect();
         }
         while let Some(scan) = lowest(&mut self.scans).and_then(|at| self.scans.get_mut(at)) {
             let Some(entry) = scan.next() else { break };
@@ -113,7 +113,7 @@ impl Legs {
         Ok(Goes::On)
     }
 
-    fn scan(&self, index: usize, leg: &Leg, stage: Stage) -> Result<Entries> {
+    fn scan(&self, index: usize, leg: &Leg, stage: Stage) -> Entries {
         let keys = leg.reader.keys;
         let range = match (stage, &self.paths) {
             (Stage::Whole, _) => Some(keys.between_heads()),
@@ -124,8 +124,8 @@ impl Legs {
             }
         };
         let range = range.unwrap_or_else(|| KeyRange::new("", ""));
-        let sweep = store::sweep(&leg.reader.snapshot, range)?;
-        Ok(Entries { sweep, stage, shifts: leg.shifts })
+        let sweep = Sweep::new(Arc::clone(&leg.reader.snapshot), range);
+        Entries { sweep, stage, shifts: leg.shifts }
     }
 }
 

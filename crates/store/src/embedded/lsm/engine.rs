@@ -1,8 +1,8 @@
 //! The tree behind the [`Engine`] seam. One committer drives it, which keeps its waits simple.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -13,13 +13,10 @@ use fjall::{
 use parking_lot::Mutex;
 
 use super::rest::Rest;
-use super::sweep::Tables;
 use super::{log, tables};
 use crate::embedded::directory::{Content, Directory};
 use crate::embedded::engine::{Engine, Feed, Writes};
-use crate::{
-    Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot, Sweep,
-};
+use crate::{Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot};
 
 /// All data is in one keyspace: more of them cost memory and were not faster.
 const KEYSPACE: &str = "orrery";
@@ -156,8 +153,7 @@ impl Engine for LsmEngine {
         Arc::new(LsmSnapshot {
             view: self.database.snapshot(),
             keyspace: self.keyspace.clone(),
-            tables: OnceLock::new(),
-            directory: Arc::clone(&self.directory),
+            _directory: Arc::clone(&self.directory),
         })
     }
 
@@ -230,10 +226,8 @@ impl fmt::Debug for LsmEngine {
 struct LsmSnapshot {
     view: fjall::Snapshot,
     keyspace: Keyspace,
-    /// Found by the first sweep; `None` if there are none that have all of it.
-    tables: OnceLock<Option<Tables>>,
     /// Dropped last: it stays locked as long as this reads from it.
-    directory: Arc<Directory>,
+    _directory: Arc<Directory>,
 }
 
 impl Snapshot for LsmSnapshot {
@@ -256,16 +250,6 @@ impl Snapshot for LsmSnapshot {
             Direction::Forward => Box::new(found.map(to_entry)),
             Direction::Backward => Box::new(found.rev().map(to_entry)),
         }
-    }
-
-    fn sweep(&self, range: &KeyRange) -> Result<Option<Sweep>> {
-        if self.tables.get().is_none() {
-            // Of two at once, the second is as good as the first.
-            let _ = self.tables.set(Tables::find(&self.keyspace)?);
-        }
-        let tables = self.tables.get().and_then(Option::as_ref);
-        let sweep = |tables: &Tables| tables.sweep(range, self.view.seqno(), &self.directory);
-        tables.map(sweep).transpose()
     }
 }
 

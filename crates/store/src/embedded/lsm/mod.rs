@@ -6,7 +6,6 @@
 mod engine;
 mod log;
 mod rest;
-mod sweep;
 mod tables;
 
 pub(super) use engine::LsmEngine;
