@@ -156,6 +156,9 @@ where
     }
     let path = Path::of(&parts.uri)?;
     let target = path.target()?;
+    if parts.uri.query().is_some() && !path.text().contains('?') {
+        return Err(Error::QueryStringUnexpected.into());
+    }
     let headers = RequestHeaders::collect(&parts.headers)?;
     let principal = auth::authenticate(
         &state.options,
