@@ -60,11 +60,10 @@ impl Path {
     pub(crate) fn of(uri: &Uri) -> Result<Path, Error> {
         let path = Path::parse(uri.path())?;
         match uri.path_and_query().filter(|it| it.query().is_some()) {
-            None => Ok(path),
             Some(whole) if path.n_segments() == ITEM_SEGMENTS && path.segment(4) == "docs" => {
                 Path::parse(whole.as_str())
             }
-            Some(_) => Ok(path),
+            _ => Ok(path),
         }
     }
 
