@@ -76,7 +76,8 @@ impl Language {
     fn is_common(self, word: &str) -> bool {
         match self {
             Language::English => {
-                common_words::ENGLISH.binary_search(&&*word.to_lowercase()).is_ok()
+                let lower = || word.bytes().map(|byte| byte.to_ascii_lowercase());
+                common_words::ENGLISH.binary_search_by(|own| own.bytes().cmp(lower())).is_ok()
             }
             Language::German
             | Language::Spanish

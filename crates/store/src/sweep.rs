@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::{Direction, KeyRange, KeyValue, Result, Snapshot};
 
-/// Entries that are read at once: to begin a scan costs as much as some dozen of them.
-// Limit: held in memory.
+/// Entries, and bytes of them, that are read at once: to begin a scan costs as much as some dozen entries.
+// Limit: held in memory, and one entry more.
 const PART_ENTRIES: usize = 512;
+const PART_BYTES: usize = 1 << 20;
 
 /// The entries of a range in ascending order, one scan after the other: unlike a scan it borrows nothing. After an
 /// error it is over.
@@ -31,16 +32,51 @@ impl Iterator for Sweep {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.read.is_empty() {
-            let entries = self.snapshot.scan(self.range.clone(), Direction::Forward);
-            self.read.extend(entries.take(PART_ENTRIES));
-            let rest = match self.read.back() {
-                Some(Ok((last, _))) if self.read.len() == PART_ENTRIES => {
-                    self.range.clone().after(last)
-                }
-                _ => KeyRange::new("", ""),
-            };
-            self.range = rest;
+            self.range = self.read_part();
         }
         self.read.pop_front()
+    }
+}
+
+impl Sweep {
+    /// Reads on, and returns what is left after that.
+    fn read_part(&mut self) -> KeyRange {
+        let mut n_bytes = 0;
+        for entry in self.snapshot.scan(self.range.clone(), Direction::Forward) {
+            n_bytes += entry.as_ref().map_or(0, |(key, value)| key.len() + value.len());
+            self.read.push_back(entry);
+            if self.read.len() < PART_ENTRIES && n_bytes < PART_BYTES {
+                continue;
+            }
+            if let Some(Ok((last, _))) = self.read.back() {
+                return self.range.clone().after(last);
+            }
+        }
+        KeyRange::new("", "")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Batch, open_memory};
+
+    #[test]
+    fn large_entries_are_held_a_few_at_a_time() {
+        let store = open_memory();
+        let mut batch = Batch::new();
+        for n in 0..20_u8 {
+            batch.put(vec![n], vec![n; 200 << 10]);
+        }
+        store.commit(batch).wait().unwrap();
+        let snapshot = store.snapshot();
+        let mut sweep = Sweep::new(Arc::clone(&snapshot), KeyRange::all());
+        let mut n_held = 0;
+        for scanned in snapshot.scan(KeyRange::all(), Direction::Forward) {
+            assert_eq!(sweep.next(), Some(scanned));
+            n_held = n_held.max(sweep.read.len());
+        }
+        assert_eq!(sweep.next(), None);
+        assert_eq!(n_held, 5, "the sixth of 200 KB is over a megabyte");
     }
 }

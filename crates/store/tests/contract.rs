@@ -734,7 +734,7 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
         fixture.commit(batch);
         snapshots.push(fixture.snapshot());
         if round % 2 == 1 {
-            // Moves what is in memory to tables of its own.
+            // One that is read to its end between the rounds disturbs none of the others.
             assert!(store::Sweep::new(fixture.snapshot(), KeyRange::all()).count() > 1_000);
         }
     }

@@ -97,7 +97,7 @@ impl ItemRequest<'_> {
             outcome.facts.query_metrics = Some(query_facts::metrics_text(&totals));
         }
         let mut usage = totals.index_usage.unwrap_or_default();
-        if target.scope.logical.is_some() {
+        if target.scope.logical.is_some() && extras.wants_index_metrics != IndexMetrics::No {
             self.name_key(&mut usage.utilized);
         }
         outcome.facts.index_metrics =
