@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::ETag;
+use model::{ETag, Lsn};
 
 use super::step::{Ground, New};
 use crate::charge::Weight;
@@ -27,10 +27,17 @@ pub(crate) enum Image {
 
 /// What a script is shown of an item that its own transaction wrote: the number that the item will have, and an
 /// etag that stands for the one the commit will give.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Provisional {
     pub(crate) number: u64,
-    pub(crate) etag: ETag,
+    pub(crate) lsn: Lsn,
+    pub(crate) ts: u32,
+}
+
+impl Provisional {
+    pub(crate) fn etag(self) -> ETag {
+        ETag::from_lsn(self.lsn, u64::from(self.ts))
+    }
 }
 
 #[derive(Debug)]
@@ -90,7 +97,7 @@ impl Slot {
     pub(crate) fn is_named_by(&self, header: &str) -> bool {
         match (self.stored_record(), &self.provisional) {
             (Some(record), _) => record.etag().matches(header),
-            (None, Some(provisional)) => provisional.etag.matches(header),
+            (None, Some(provisional)) => provisional.etag().matches(header),
             (None, None) => header.trim() == "*",
         }
     }
