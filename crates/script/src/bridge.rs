@@ -8,6 +8,7 @@ use rquickjs::{Ctx, Persistent, Value};
 use crate::clock::Clock;
 use crate::host::{Host, HostError, HostResult, SharedHost};
 use crate::log::Log;
+use crate::names::Names;
 
 /// Something thrown, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,7 @@ pub(crate) struct Bridge {
     fatal: RefCell<Option<HostError>>,
     aborted: RefCell<Option<Thrown>>,
     rejections: Rejections,
+    pub(crate) names: Names,
 }
 
 /// Promises that were rejected and that nobody has looked after yet.
@@ -51,6 +53,7 @@ impl Bridge {
             fatal: RefCell::new(None),
             aborted: RefCell::new(None),
             rejections: Rejections::default(),
+            names: Names::default(),
         }
     }
 

@@ -19,6 +19,7 @@
 mod bridge;
 mod brief;
 mod clock;
+mod data;
 mod error;
 mod exception;
 mod host;
@@ -26,6 +27,7 @@ mod invocation;
 mod limits;
 mod link;
 mod log;
+mod names;
 mod native;
 mod offenders;
 mod place;

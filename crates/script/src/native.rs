@@ -14,6 +14,7 @@ use rquickjs::function::{IntoJsFunc, Opt};
 use rquickjs::{Array, Coerced, Ctx, FromJs as _, Function, IntoJs, Object, Result, Value};
 
 use crate::bridge::{Access, Bridge};
+use crate::data::data_of;
 use crate::exception::thrown_of;
 use crate::host::{FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage};
 use crate::link::Links;
@@ -80,12 +81,16 @@ fn install_items<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
     add(
         native,
         "read",
-        move |ctx: Ctx<'js>, link: Coerced<String>, is_seen: bool, etag: Opt<Option<String>>| {
+        move |ctx: Ctx<'js>,
+              link: Coerced<String>,
+              base: Object<'js>,
+              is_seen: bool,
+              etag: Opt<Option<String>>| {
             let outcome = it.operate(Access::Read, |host| {
                 with_item(host, &link.0, |host, item| host.read(item, etag.0.flatten().as_deref()))
             });
             reply(&ctx, outcome, |array, item| match item {
-                Some(item) if is_seen => array.set(1, parsed(&ctx, &item)?),
+                Some(item) if is_seen => array.set(1, parsed(&ctx, &item, &base)?),
                 Some(_) => Ok(()),
                 None => array.set(2, true),
             })
@@ -141,7 +146,7 @@ fn add_write<'js>(
               is_seen: bool,
               etag: Opt<Option<String>>| {
             let body = match item.as_object() {
-                Some(object) => text_of(object, &base)?,
+                Some(object) => text_of(object, &base, &it.names)?,
                 None => Some(String::from_js(&ctx, item)?.into_bytes()),
             };
             let Some(body) = body else { return Ok(Value::new_undefined(ctx)) };
@@ -150,7 +155,7 @@ fn add_write<'js>(
                 write(host, &link.0, Write { body: &body, etag: etag.as_deref(), is_seen })
             });
             reply(&ctx, outcome, |array, item| match item {
-                Some(item) => array.set(1, parsed(&ctx, &item)?),
+                Some(item) => array.set(1, parsed(&ctx, &item, &base)?),
                 None => Ok(()),
             })
         },
@@ -294,7 +299,10 @@ fn reply<'js, T>(
     array.into_js(ctx)
 }
 
-fn parsed<'js>(ctx: &Ctx<'js>, item: &Bytes) -> Result<Value<'js>> {
+fn parsed<'js>(ctx: &Ctx<'js>, item: &Bytes, base: &Object<'js>) -> Result<Value<'js>> {
+    if let Some(value) = data_of(ctx, item, base)? {
+        return Ok(value);
+    }
     // With room for the zero that the engine wants at the end.
     let mut text = Vec::with_capacity(item.len() + 1);
     text.extend_from_slice(item);

@@ -5,19 +5,28 @@ use std::io::Write as _;
 
 use model::json::write_string;
 use rquickjs::atom::PredefinedAtom;
-use rquickjs::{Atom, Coerced, FromJs as _, Object, Result, Type, Value};
+use rquickjs::{Atom, Coerced, FromJs as _, Object, Result, String as JsString, Type, Value};
+
+use crate::names::{Named, Names};
 
 // Limit: how deep it looks. A value that contains itself is deeper than any.
 const DEPTH_MAX: usize = 64;
 // Limit: bytes of text. No item is longer, and a value that contains itself twice would be without end.
 const BYTES_MAX: usize = 4 << 20;
 
-/// Writes what `JSON.stringify` would. `None` for whatever is not plain data, below the limits: it is for the engine to
+/// Room for the text of most items.
+const TEXT_BYTES: usize = 2 << 10;
+
+/// Writes what `JSON.stringify` would, but for system properties, which the host drops. `None` for whatever is not plain data, below the limits: it is for the engine to
 /// write, or to refuse.
 ///
 /// `base` is the prototype of plain objects. A getter runs, and runs again if the engine is asked afterwards.
-pub(crate) fn text_of<'js>(item: &Object<'js>, base: &Object<'js>) -> Result<Option<Vec<u8>>> {
-    let mut writer = Writer { base, text: Vec::with_capacity(1024) };
+pub(crate) fn text_of<'js>(
+    item: &Object<'js>,
+    base: &Object<'js>,
+    names: &Names,
+) -> Result<Option<Vec<u8>>> {
+    let mut writer = Writer { base, names, text: Vec::with_capacity(TEXT_BYTES) };
     let kind = writer.object(item, 0)?;
     Ok((kind == Kind::Written).then_some(writer.text))
 }
@@ -32,19 +41,20 @@ enum Kind {
 
 struct Writer<'a, 'js> {
     base: &'a Object<'js>,
+    names: &'a Names,
     text: Vec<u8>,
 }
 
 impl<'js> Writer<'_, 'js> {
-    fn value(&mut self, value: &Value<'js>, depth: usize) -> Result<Kind> {
+    fn value(&mut self, value: Value<'js>, depth: usize) -> Result<Kind> {
         match value.type_of() {
             Type::Null => self.text.extend_from_slice(b"null"),
             Type::Bool if value.as_bool() == Some(true) => self.text.extend_from_slice(b"true"),
             Type::Bool => self.text.extend_from_slice(b"false"),
-            Type::Int | Type::Float => self.number(value)?,
+            Type::Int | Type::Float => self.number(&value)?,
             Type::String => return Ok(self.string(value)),
             Type::Undefined | Type::Symbol => return Ok(Kind::Absent),
-            Type::Array => return self.array(value, depth + 1),
+            Type::Array => return self.array(&value, depth + 1),
             Type::Object => match value.as_object() {
                 Some(object) => return self.object(object, depth + 1),
                 None => return Ok(Kind::Unusual),
@@ -70,19 +80,19 @@ impl<'js> Writer<'_, 'js> {
         let start = self.text.len();
         for name in object.keys::<Atom<'js>>() {
             let name = name?;
-            let value = object.get(name.clone())?;
-            // Not the atom's own way to a string: that ends at a zero.
-            let Ok(name) = name.to_js_string()?.to_string() else {
-                // A name with half a character.
-                return Ok(Kind::Unusual);
-            };
             let before = self.text.len();
             if before > start {
                 self.text.push(b',');
             }
-            write_string(&name, &mut self.text);
-            self.text.push(b':');
-            match self.value(&value, depth)? {
+            let named = self.names.write(object.ctx(), &name, &mut self.text)?;
+            let value: Value<'js> = object.get(name)?;
+            let written = match named {
+                Named::Plainly => self.value(value, depth)?,
+                Named::System if depth > 0 || !is_scalar(&value) => self.value(value, depth)?,
+                Named::System => Kind::Absent,
+                Named::Not => Kind::Unusual,
+            };
+            match written {
                 Kind::Written => {}
                 Kind::Absent => self.text.truncate(before),
                 Kind::Unusual => return Ok(Kind::Unusual),
@@ -109,7 +119,7 @@ impl<'js> Writer<'_, 'js> {
             if index > 0 {
                 self.text.push(b',');
             }
-            match self.value(&array.get(index)?, depth)? {
+            match self.value(array.get(index)?, depth)? {
                 Kind::Written => {}
                 Kind::Absent => self.text.extend_from_slice(b"null"),
                 Kind::Unusual => return Ok(Kind::Unusual),
@@ -122,15 +132,17 @@ impl<'js> Writer<'_, 'js> {
         Ok(Kind::Written)
     }
 
-    fn string(&mut self, value: &Value<'js>) -> Kind {
+    fn string(&mut self, value: Value<'js>) -> Kind {
+        let Some(Ok(text)) = value.into_string().map(JsString::to_cstring) else {
+            return Kind::Unusual;
+        };
         // Half a character has an escape that only the engine knows to write.
-        let text = value.as_string().and_then(|string| string.to_string().ok());
-        match text {
-            Some(text) => {
-                write_string(&text, &mut self.text);
+        match std::str::from_utf8(text.as_ref()) {
+            Ok(text) => {
+                write_string(text, &mut self.text);
                 Kind::Written
             }
-            None => Kind::Unusual,
+            Err(_) => Kind::Unusual,
         }
     }
 
@@ -159,6 +171,10 @@ impl<'js> Writer<'_, 'js> {
     }
 }
 
+fn is_scalar(value: &Value<'_>) -> bool {
+    value.is_number() || value.is_string()
+}
+
 /// Says whether a value is to be asked what JSON should say of it.
 fn has_own_way(object: &Object<'_>) -> Result<bool> {
     Ok(!object.get::<_, Value<'_>>(PredefinedAtom::ToJSON)?.is_undefined())
@@ -176,7 +192,8 @@ mod tests {
         context.with(|ctx| {
             let base: Object<'_> = ctx.eval("Object.prototype").unwrap();
             let item: Object<'_> = ctx.eval(format!("({source})")).unwrap();
-            let ours = text_of(&item, &base).unwrap();
+            let names = Names::default();
+            let ours = text_of(&item, &base, &names).unwrap();
             let text = ctx.json_stringify(item).ok().flatten();
             let ours = ours.map(|text| String::from_utf8(text).unwrap());
             (ours, text.and_then(|text| text.to_string().ok()))
@@ -203,6 +220,14 @@ mod tests {
             assert!(ours.is_some(), "{source}");
             assert_eq!(ours, engine, "{source}");
         }
+    }
+
+    #[test]
+    fn system_properties_of_the_item_itself_are_left_out() {
+        let item = r#"{_rid:"r", id:"a", _ts:1, o:{_ts:2}, _self:"s", _etag:"\"e\"", _lsn:3, _attachments:"x"}"#;
+        assert_eq!(both(item).0.as_deref(), Some(r#"{"id":"a","o":{"_ts":2}}"#));
+        assert_eq!(both("{id:1, _ts:{a:1}}").0.as_deref(), Some(r#"{"id":1,"_ts":{"a":1}}"#));
+        assert_eq!(both("{_ts:1}").0, None);
     }
 
     #[test]
@@ -247,7 +272,8 @@ mod tests {
                 let source =
                     format!("(() => {{ const text = 'x'.repeat(1 << 20); return {source}; }})()");
                 let item: Object<'_> = ctx.eval(&*source).unwrap();
-                let mut writer = Writer { base: &base, text: Vec::new() };
+                let names = Names::default();
+                let mut writer = Writer { base: &base, names: &names, text: Vec::new() };
                 assert_eq!(writer.object(&item, 0).unwrap(), Kind::Unusual, "{source}");
                 assert!(writer.text.len() <= BYTES_MAX + (2 << 20), "{source}");
             }
@@ -282,7 +308,8 @@ mod tests {
         context.with(|ctx| {
             let base: Object<'_> = ctx.eval("Object.prototype").unwrap();
             let item: Object<'_> = ctx.eval("({get a() { throw 1; }})").unwrap();
-            assert!(text_of(&item, &base).is_err());
+            let names = Names::default();
+            assert!(text_of(&item, &base, &names).is_err());
         });
     }
 }

@@ -31,6 +31,7 @@ pub use order::{order, order_strings};
 pub use parse::parse;
 pub use pick::{Picks, pick};
 pub use reader::{DEPTH_MAX, Event, Reader};
+pub use scan::plain_length;
 pub use text::Text;
 pub use value::Value;
 pub use write::write_string;

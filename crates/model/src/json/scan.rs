@@ -26,7 +26,7 @@ pub(super) fn string_end(bytes: &[u8], first_escape: usize) -> Result<usize, (Js
 
 /// Counts the bytes before the first quote, backslash or control character.
 #[inline]
-pub(super) fn plain_length(bytes: &[u8]) -> usize {
+pub fn plain_length(bytes: &[u8]) -> usize {
     // Short strings are the rule and end in the first words.
     const SHORT: usize = 16;
     let mut at = 0;

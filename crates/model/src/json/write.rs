@@ -14,6 +14,13 @@ impl Value {
 
 /// Appends a JSON string, quotes included.
 pub fn write_string(text: &str, target: &mut Vec<u8>) {
+    if scan::plain_length(text.as_bytes()) == text.len() {
+        target.reserve(text.len() + 2);
+        target.push(b'"');
+        target.extend_from_slice(text.as_bytes());
+        target.push(b'"');
+        return;
+    }
     // A vector never refuses bytes.
     let _ = write_quoted(text, &mut Bytes(target));
 }

@@ -170,7 +170,7 @@ export function install(native, installQuery) {
   collection.getAltLink = () => native.altLink();
 
   operation('readDocument', 1, (options, callback, link) =>
-    settle(native.read(link, sees(callback, 1), text(options.ifNoneMatch, 'ifNoneMatch')), callback,
+    settle(native.read(link, plain, sees(callback, 1), text(options.ifNoneMatch, 'ifNoneMatch')), callback,
       'notModified'));
   operation('readDocuments', 1, (options, callback, link) =>
     settle(native.feed(link, pageSize(options),

@@ -227,6 +227,7 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         // The engine must not be outlived by values of its own.
         self.bridge.detach();
+        self.bridge.names.clear();
     }
 }
 
