@@ -98,10 +98,9 @@ pub fn query(metrics: &query::Metrics) -> Charge {
 /// Only the bytes between the first and the last difference count; their share of the text is taken as the share
 /// of the terms, rounded up.
 pub fn changed_terms(old: (&[u8], usize), new: (&[u8], usize)) -> usize {
-    let same_front = old.0.iter().zip(new.0).take_while(|(a, b)| a == b).count();
+    let same_front = same_front(old.0, new.0);
     let (old_left, new_left) = (&old.0[same_front..], &new.0[same_front..]);
-    let same_back =
-        old_left.iter().rev().zip(new_left.iter().rev()).take_while(|(a, b)| a == b).count();
+    let same_back = same_back(old_left, new_left);
     let n_different = (old_left.len() - same_back, new_left.len() - same_back);
     if n_different == (0, 0) {
         return 0;
@@ -110,6 +109,25 @@ pub fn changed_terms(old: (&[u8], usize), new: (&[u8], usize)) -> usize {
         (n_terms * n_bytes).div_ceil(all.max(1)).clamp(usize::from(n_terms > 0), n_terms)
     };
     share(old.1, n_different.0, old.0.len()) + share(new.1, n_different.1, new.0.len())
+}
+
+/// Counts the bytes that two texts begin with alike. Most of an item stays the same, so blocks are compared first.
+fn same_front(old: &[u8], new: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let (old_blocks, new_blocks) = (old.as_chunks::<BLOCK>().0, new.as_chunks::<BLOCK>().0);
+    let n_blocks = old_blocks.iter().zip(new_blocks).take_while(|(a, b)| a == b).count();
+    let front = n_blocks * BLOCK;
+    front + old[front..].iter().zip(&new[front..]).take_while(|(a, b)| a == b).count()
+}
+
+/// The same from their ends.
+fn same_back(old: &[u8], new: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let (old_blocks, new_blocks) = (old.as_rchunks::<BLOCK>().1, new.as_rchunks::<BLOCK>().1);
+    let n_blocks =
+        old_blocks.iter().rev().zip(new_blocks.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[..old.len() - n_blocks * BLOCK], &new[..new.len() - n_blocks * BLOCK]);
+    n_blocks * BLOCK + old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count()
 }
 
 /// Returns the price of finding out that an operation cannot be done.
