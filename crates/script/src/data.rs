@@ -35,20 +35,16 @@ struct Maker<'a, 'js> {
 impl<'a, 'js> Maker<'a, 'js> {
     /// Recursion is bounded by the depth.
     fn value(&mut self, depth: usize) -> Result<Option<Value<'js>>> {
-        let ctx = self.ctx.clone();
-        Ok(match self.peek() {
-            Some(b'{') if depth < DEPTH_MAX => self.object(depth + 1)?,
-            Some(b'[') if depth < DEPTH_MAX => self.array(depth + 1)?,
-            Some(b'"') => match self.string() {
-                Some(text) => Some(JsString::from_str(ctx, &text)?.into_value()),
-                None => None,
-            },
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.takes("true").then(|| Value::new_bool(ctx, true)),
-            Some(b'f') => self.takes("false").then(|| Value::new_bool(ctx, false)),
-            Some(b'n') => self.takes("null").then(|| Value::new_null(ctx)),
-            _ => None,
-        })
+        match self.peek() {
+            Some(b'"') => self.text(),
+            Some(b'{') if depth < DEPTH_MAX => self.object(depth + 1),
+            Some(b'[') if depth < DEPTH_MAX => self.array(depth + 1),
+            Some(b'-' | b'0'..=b'9') => Ok(self.number()),
+            Some(b't') => Ok(self.word("true", |ctx| Value::new_bool(ctx, true))),
+            Some(b'f') => Ok(self.word("false", |ctx| Value::new_bool(ctx, false))),
+            Some(b'n') => Ok(self.word("null", Value::new_null)),
+            _ => Ok(None),
+        }
     }
 
     fn object(&mut self, depth: usize) -> Result<Option<Value<'js>>> {
@@ -56,20 +52,18 @@ impl<'a, 'js> Maker<'a, 'js> {
         let object = Object::new_proto(self.ctx.clone(), None)?;
         self.at += 1;
         let mut is_first = true;
-        while self.peek() != Some(b'}') {
-            if !is_first && !self.takes(",") || self.peek() != Some(b'"') {
+        while !self.takes(b'}') {
+            if !is_first && !self.takes(b',') || self.peek() != Some(b'"') {
                 return Ok(None);
             }
             is_first = false;
             let Some(name) = self.name()? else { return Ok(None) };
-            self.peek();
-            if !self.takes(":") {
+            if !self.takes(b':') {
                 return Ok(None);
             }
             let Some(value) = self.value(depth)? else { return Ok(None) };
             object.set(name, value)?;
         }
-        self.at += 1;
         object.set_prototype(Some(self.base))?;
         Ok(Some(object.into_value()))
     }
@@ -78,8 +72,8 @@ impl<'a, 'js> Maker<'a, 'js> {
         let array = Array::new(self.ctx.clone())?;
         self.at += 1;
         let mut n = 0_u32;
-        while self.peek() != Some(b']') {
-            if n > 0 && !self.takes(",") {
+        while !self.takes(b']') {
+            if n > 0 && !self.takes(b',') {
                 return Ok(None);
             }
             let Some(value) = self.value(depth)? else { return Ok(None) };
@@ -88,7 +82,6 @@ impl<'a, 'js> Maker<'a, 'js> {
             array.as_object().prop(n, property)?;
             n += 1;
         }
-        self.at += 1;
         Ok(Some(array.into_value()))
     }
 
@@ -103,37 +96,45 @@ impl<'a, 'js> Maker<'a, 'js> {
         Atom::from_value(ctx, &name).map(Some)
     }
 
-    /// A string. What a `\u` stands for may be half a character, of which only the engine can make a string.
+    fn text(&mut self) -> Result<Option<Value<'js>>> {
+        let Some(text) = self.string() else { return Ok(None) };
+        Ok(Some(JsString::from_str(self.ctx.clone(), &text)?.into_value()))
+    }
+
+    /// What stands between the quotes that come next.
     fn string(&mut self) -> Option<Cow<'a, str>> {
-        let mut text = Cow::Borrowed("");
-        loop {
-            let start = self.at + 1;
-            let rest = self.text.as_bytes().get(start..)?;
-            self.at = start + plain_length(rest);
-            let plain = self.text.get(start..self.at)?;
-            if text.is_empty() {
-                text = Cow::Borrowed(plain);
-            } else {
-                text.to_mut().push_str(plain);
-            }
-            let is_escape = self.takes("\\");
-            let character = match (is_escape, self.text.as_bytes().get(self.at)?) {
-                (false, b'"') => {
-                    self.at += 1;
-                    return Some(text);
-                }
-                (true, b'"') => '"',
-                (true, b'\\') => '\\',
-                (true, b'/') => '/',
-                (true, b'n') => '\n',
-                (true, b'r') => '\r',
-                (true, b't') => '\t',
-                (true, b'b') => '\u{8}',
-                (true, b'f') => '\u{c}',
+        let start = self.at + 1;
+        let end = start + plain_length(self.text.as_bytes().get(start..)?);
+        let plain = self.text.get(start..end)?;
+        self.at = end;
+        if self.takes(b'"') { Some(Cow::Borrowed(plain)) } else { self.escaped(plain) }
+    }
+
+    /// A string from its first escape on. What a `\u` stands for may be half a character, and only the engine can make
+    /// a string of that.
+    fn escaped(&mut self, front: &str) -> Option<Cow<'a, str>> {
+        let bytes = self.text.as_bytes();
+        let mut text = front.to_owned();
+        while bytes.get(self.at) == Some(&b'\\') {
+            text.push(match bytes.get(self.at + 1)? {
+                b'"' => '"',
+                b'\\' => '\\',
+                b'/' => '/',
+                b'n' => '\n',
+                b'r' => '\r',
+                b't' => '\t',
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
                 _ => return None,
-            };
-            text.to_mut().push(character);
+            });
+            let start = self.at + 2;
+            self.at = start + plain_length(bytes.get(start..)?);
+            text.push_str(self.text.get(start..self.at)?);
         }
+        (bytes.get(self.at) == Some(&b'"')).then(|| {
+            self.at += 1;
+            Cow::Owned(text)
+        })
     }
 
     fn number(&mut self) -> Option<Value<'js>> {
@@ -152,7 +153,14 @@ impl<'a, 'js> Maker<'a, 'js> {
         })
     }
 
+    fn word(&mut self, word: &str, make: fn(Ctx<'js>) -> Value<'js>) -> Option<Value<'js>> {
+        let is_next = self.text.get(self.at..)?.starts_with(word);
+        self.at += word.len();
+        is_next.then(|| make(self.ctx.clone()))
+    }
+
     /// Moves to the next byte that is not space and returns it.
+    #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
             match self.text.as_bytes().get(self.at) {
@@ -162,11 +170,11 @@ impl<'a, 'js> Maker<'a, 'js> {
         }
     }
 
-    /// Moves past the word if it comes next.
-    fn takes(&mut self, word: &str) -> bool {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let is_next = rest.starts_with(word.as_bytes());
-        self.at += if is_next { word.len() } else { 0 };
+    /// Moves past the byte if it comes next.
+    #[inline]
+    fn takes(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
         is_next
     }
 }

@@ -16,6 +16,9 @@ const isSafeInteger = Number.isSafeInteger;
 
 const PAGE_SIZE = 100;
 
+// More arguments than a callback gets.
+const ALL = 9;
+
 // The place of the next one in an entry of the queue.
 const NEXT = 4;
 
@@ -64,19 +67,19 @@ export function install(native, installQuery) {
   }
 
   // Passes an outcome on: `false` was not accepted, [0, value, extra] succeeded, [number, text] failed.
-  function settle(outcome, callback, name) {
+  function settle(outcome, callback, nSeen, name) {
     if (outcome === false) return false;
     if (outcome[0] !== 0) return refuse(outcome[0], outcome[1], callback);
     if (callback === undefined) return true;
-    enqueue(callback, undefined, outcome[1], sees(callback, 2) ? newInfo(name, outcome[2]) : undefined);
+    enqueue(callback, undefined, outcome[1], nSeen > 2 ? newInfo(name, outcome[2]) : undefined);
     return true;
   }
 
-  // Says whether a callback can look at the argument with this index; if not, nothing is made for it. A function of
-  // the script has a prototype; others (arrows, bound ones, those of the language) are not asked what they take.
-  function sees(callback, index) {
-    if (callback === undefined) return false;
-    return !takesWhatItNames || callback.length > index || !('prototype' in callback);
+  // How many of its arguments a callback can look at; nothing is made for the others. A function of the script has a
+  // prototype; others (arrows, bound ones, those of the language) are not asked what they take.
+  function seen(callback) {
+    if (callback === undefined) return 0;
+    return takesWhatItNames && 'prototype' in callback ? callback.length : ALL;
   }
 
   // Options may be left out; the callback then stands in their place.
@@ -141,9 +144,9 @@ export function install(native, installQuery) {
 
   // Writes an item. The server makes the text of plain data, and asks for that of anything else.
   function write(call, link, item, callback, etag) {
-    const isSeen = sees(callback, 1);
-    const outcome = call(link, item, plain, isSeen, etag) ?? call(link, stringify(item), plain, isSeen, etag);
-    return settle(outcome, callback);
+    const nSeen = seen(callback);
+    const outcome = call(link, item, plain, nSeen > 1, etag) ?? call(link, stringify(item), plain, nSeen > 1, etag);
+    return settle(outcome, callback, nSeen);
   }
 
   function newQuery(query) {
@@ -169,17 +172,19 @@ export function install(native, installQuery) {
   collection.getSelfLink = () => native.selfLink();
   collection.getAltLink = () => native.altLink();
 
-  operation('readDocument', 1, (options, callback, link) =>
-    settle(native.read(link, plain, sees(callback, 1), text(options.ifNoneMatch, 'ifNoneMatch')), callback,
-      'notModified'));
+  operation('readDocument', 1, (options, callback, link) => {
+    const nSeen = seen(callback);
+    return settle(native.read(link, plain, nSeen > 1, text(options.ifNoneMatch, 'ifNoneMatch')), callback, nSeen,
+      'notModified');
+  });
   operation('readDocuments', 1, (options, callback, link) =>
     settle(native.feed(link, pageSize(options),
-      text(options.continuation, 'continuation')), callback, 'continuation'));
+      text(options.continuation, 'continuation')), callback, seen(callback), 'continuation'));
   operation('queryDocuments', 2, (options, callback, link, query) => {
     if (typeof query === 'function') return queries().filter(query, options, callback).isAccepted;
     const [sql, parameters] = newQuery(query);
     return settle(native.query(link, sql, parameters, pageSize(options),
-      text(options.continuation, 'continuation')), callback, 'continuation');
+      text(options.continuation, 'continuation')), callback, seen(callback), 'continuation');
   });
   operation('createDocument', 2, (options, callback, link, item) =>
     write(native.create, link, itemOf(item, options, true), callback));
@@ -189,7 +194,7 @@ export function install(native, installQuery) {
     write(native.replace, link, itemOf(item, options, false), callback, text(options.etag, 'etag')));
   operation('deleteDocument', 1, (options, callback, link) => {
     const outcome = native.remove(link, text(options.etag, 'etag'));
-    return settle(outcome !== false && outcome[0] === 0 ? [0, {}] : outcome, callback);
+    return settle(outcome !== false && outcome[0] === 0 ? [0, {}] : outcome, callback, seen(callback));
   });
 
   // Wire: attachments are gone from the service; the calls remain and fail.
