@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use model::{Failure, Status, Value};
+use model::json::{ItemError, Outline};
+use model::{Failure, ItemBody, Status, Value};
 use parking_lot::Mutex;
 
 /// A host that a run uses and its caller keeps: after the run the caller commits or drops it.
@@ -32,6 +33,38 @@ impl HostError {
         let status = failure.status();
         let is_fatal = failure.is_our_fault() || status.code >= 500;
         HostError { status, message: failure.to_string(), is_fatal }
+    }
+}
+
+/// An item that a script wants written.
+#[derive(Debug)]
+pub struct NewItem {
+    text: Vec<u8>,
+    /// Present when the text was written here, not given by the script.
+    outline: Option<Outline>,
+}
+
+impl NewItem {
+    /// Makes one that came as text, whatever it is.
+    pub fn given(text: Vec<u8>) -> NewItem {
+        NewItem { text, outline: None }
+    }
+
+    pub(crate) fn written(text: Vec<u8>, outline: Outline) -> NewItem {
+        NewItem { text, outline: Some(outline) }
+    }
+
+    /// Returns its JSON text, unchecked.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Checks it.
+    pub fn into_body(self) -> Result<ItemBody, ItemError> {
+        match self.outline {
+            Some(outline) => ItemBody::outlined(self.text, outline),
+            None => ItemBody::parse(&self.text),
+        }
     }
 }
 
@@ -92,17 +125,17 @@ pub trait Host: Send + std::fmt::Debug {
     fn read(&mut self, item: ItemRef<'_>, if_none_match: Option<&str>)
     -> HostResult<Option<Bytes>>;
     /// This and the other writes return the item if `is_seen`.
-    fn create(&mut self, body: &[u8], is_seen: bool) -> HostResult<Option<Bytes>>;
+    fn create(&mut self, body: NewItem, is_seen: bool) -> HostResult<Option<Bytes>>;
     fn upsert(
         &mut self,
-        body: &[u8],
+        body: NewItem,
         if_match: Option<&str>,
         is_seen: bool,
     ) -> HostResult<Option<Bytes>>;
     fn replace(
         &mut self,
         item: ItemRef<'_>,
-        body: &[u8],
+        body: NewItem,
         if_match: Option<&str>,
         is_seen: bool,
     ) -> HostResult<Option<Bytes>>;

@@ -41,7 +41,8 @@ mod value;
 
 pub use error::{Error, Failed, Result};
 pub use host::{
-    FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage, SharedHost, Usage,
+    FeedPage, Host, HostError, HostResult, ItemRef, NewItem, PageRequest, QueryPage, SharedHost,
+    Usage,
 };
 pub use invocation::{Answer, Here, Invocation, Operation, Role, Script};
 pub use limits::Limits;

@@ -16,7 +16,9 @@ use rquickjs::{Array, Coerced, Ctx, FromJs as _, Function, IntoJs, Object, Resul
 use crate::bridge::{Access, Bridge};
 use crate::data::data_of;
 use crate::exception::thrown_of;
-use crate::host::{FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage};
+use crate::host::{
+    FeedPage, Host, HostError, HostResult, ItemRef, NewItem, PageRequest, QueryPage,
+};
 use crate::link::Links;
 use crate::text::text_of;
 
@@ -121,7 +123,7 @@ fn install_items<'js>(native: &Object<'js>, bridge: &Rc<Bridge>) -> Result<()> {
 
 /// What a script wants written.
 struct Write<'a> {
-    body: &'a [u8],
+    body: NewItem,
     etag: Option<&'a str>,
     /// Whether a callback sees the item.
     is_seen: bool,
@@ -147,12 +149,12 @@ fn add_write<'js>(
               etag: Opt<Option<String>>| {
             let body = match item.as_object() {
                 Some(object) => text_of(object, &base, &it.names)?,
-                None => Some(String::from_js(&ctx, item)?.into_bytes()),
+                None => Some(NewItem::given(String::from_js(&ctx, item)?.into_bytes())),
             };
             let Some(body) = body else { return Ok(Value::new_undefined(ctx)) };
             let etag = etag.0.flatten();
             let outcome = it.operate(Access::Write, |host| {
-                write(host, &link.0, Write { body: &body, etag: etag.as_deref(), is_seen })
+                write(host, &link.0, Write { body, etag: etag.as_deref(), is_seen })
             });
             reply(&ctx, outcome, |array, item| match item {
                 Some(item) => array.set(1, parsed(&ctx, &item, &base)?),

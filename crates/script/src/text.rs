@@ -3,10 +3,11 @@
 
 use std::io::Write as _;
 
-use model::json::write_string;
+use model::json::{Outline, write_string};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Atom, Coerced, FromJs as _, Object, Result, String as JsString, Type, Value};
 
+use crate::host::NewItem;
 use crate::names::{Named, Names};
 
 // Limit: how deep it looks. A value that contains itself is deeper than any.
@@ -25,10 +26,11 @@ pub(crate) fn text_of<'js>(
     item: &Object<'js>,
     base: &Object<'js>,
     names: &Names,
-) -> Result<Option<Vec<u8>>> {
-    let mut writer = Writer { base, names, text: Vec::with_capacity(TEXT_BYTES) };
+) -> Result<Option<NewItem>> {
+    let text = Vec::with_capacity(TEXT_BYTES);
+    let mut writer = Writer { base, names, text, outline: Outline::default() };
     let kind = writer.object(item, 0)?;
-    Ok((kind == Kind::Written).then_some(writer.text))
+    Ok((kind == Kind::Written).then(|| NewItem::written(writer.text, writer.outline)))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,7 @@ struct Writer<'a, 'js> {
     base: &'a Object<'js>,
     names: &'a Names,
     text: Vec<u8>,
+    outline: Outline,
 }
 
 impl<'js> Writer<'_, 'js> {
@@ -52,7 +55,11 @@ impl<'js> Writer<'_, 'js> {
             Type::Bool if value.as_bool() == Some(true) => self.text.extend_from_slice(b"true"),
             Type::Bool => self.text.extend_from_slice(b"false"),
             Type::Int | Type::Float => self.number(&value)?,
-            Type::String => return Ok(self.string(value)),
+            Type::String => {
+                if !self.string(value) {
+                    return Ok(Kind::Unusual);
+                }
+            }
             Type::Undefined | Type::Symbol => return Ok(Kind::Absent),
             Type::Array => return self.array(&value, depth + 1),
             Type::Object => match value.as_object() {
@@ -61,6 +68,7 @@ impl<'js> Writer<'_, 'js> {
             },
             _ => return Ok(Kind::Unusual),
         }
+        self.outline.scalar();
         Ok(Kind::Written)
     }
 
@@ -84,15 +92,21 @@ impl<'js> Writer<'_, 'js> {
             if before > start {
                 self.text.push(b',');
             }
+            let name_start = self.text.len() + 1;
             let named = self.names.write(object.ctx(), &name, &mut self.text)?;
+            let value_start = self.text.len();
             let value: Value<'js> = object.get(name)?;
             let written = match named {
                 Named::Plainly => self.value(value, depth)?,
-                Named::System if depth > 0 || !is_scalar(&value) => self.value(value, depth)?,
-                Named::System => Kind::Absent,
-                Named::Not => Kind::Unusual,
+                Named::System if depth > 0 => self.value(value, depth)?,
+                Named::System if is_scalar(&value) => Kind::Absent,
+                Named::System | Named::Not => Kind::Unusual,
             };
             match written {
+                Kind::Written if depth == 0 => {
+                    let name = name_start..value_start - "\":".len();
+                    self.outline.member(name, value_start..self.text.len());
+                }
                 Kind::Written => {}
                 Kind::Absent => self.text.truncate(before),
                 Kind::Unusual => return Ok(Kind::Unusual),
@@ -121,7 +135,10 @@ impl<'js> Writer<'_, 'js> {
             }
             match self.value(array.get(index)?, depth)? {
                 Kind::Written => {}
-                Kind::Absent => self.text.extend_from_slice(b"null"),
+                Kind::Absent => {
+                    self.text.extend_from_slice(b"null");
+                    self.outline.scalar();
+                }
                 Kind::Unusual => return Ok(Kind::Unusual),
             }
             if self.text.len() > BYTES_MAX {
@@ -132,18 +149,14 @@ impl<'js> Writer<'_, 'js> {
         Ok(Kind::Written)
     }
 
-    fn string(&mut self, value: Value<'js>) -> Kind {
-        let Some(Ok(text)) = value.into_string().map(JsString::to_cstring) else {
-            return Kind::Unusual;
-        };
-        // Half a character has an escape that only the engine knows to write.
-        match std::str::from_utf8(text.as_ref()) {
-            Ok(text) => {
-                write_string(text, &mut self.text);
-                Kind::Written
-            }
-            Err(_) => Kind::Unusual,
-        }
+    /// False for half a character: it has an escape that only the engine knows to write.
+    fn string(&mut self, value: Value<'js>) -> bool {
+        let Some(Ok(text)) = value.into_string().map(JsString::to_cstring) else { return false };
+        let text = std::str::from_utf8(text.as_ref());
+        text.is_ok_and(|text| {
+            write_string(text, &mut self.text);
+            true
+        })
     }
 
     fn number(&mut self, value: &Value<'js>) -> Result<()> {
@@ -182,6 +195,7 @@ fn has_own_way(object: &Object<'_>) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use model::ItemBody;
     use rquickjs::{Context, Runtime};
 
     use super::*;
@@ -195,7 +209,12 @@ mod tests {
             let names = Names::default();
             let ours = text_of(&item, &base, &names).unwrap();
             let text = ctx.json_stringify(item).ok().flatten();
-            let ours = ours.map(|text| String::from_utf8(text).unwrap());
+            let ours = ours.map(|item| {
+                let text = String::from_utf8(item.text().to_vec()).unwrap();
+                let read = ItemBody::parse(text.as_bytes());
+                assert_eq!(format!("{:?}", item.into_body()), format!("{read:?}"), "{text}");
+                text
+            });
             (ours, text.and_then(|text| text.to_string().ok()))
         })
     }
@@ -226,7 +245,7 @@ mod tests {
     fn system_properties_of_the_item_itself_are_left_out() {
         let item = r#"{_rid:"r", id:"a", _ts:1, o:{_ts:2}, _self:"s", _etag:"\"e\"", _lsn:3, _attachments:"x"}"#;
         assert_eq!(both(item).0.as_deref(), Some(r#"{"id":"a","o":{"_ts":2}}"#));
-        assert_eq!(both("{id:1, _ts:{a:1}}").0.as_deref(), Some(r#"{"id":1,"_ts":{"a":1}}"#));
+        assert_eq!(both("{id:1, _ts:{a:1}}").0, None);
         assert_eq!(both("{_ts:1}").0, None);
     }
 
@@ -273,7 +292,8 @@ mod tests {
                     format!("(() => {{ const text = 'x'.repeat(1 << 20); return {source}; }})()");
                 let item: Object<'_> = ctx.eval(&*source).unwrap();
                 let names = Names::default();
-                let mut writer = Writer { base: &base, names: &names, text: Vec::new() };
+                let outline = Outline::default();
+                let mut writer = Writer { base: &base, names: &names, text: Vec::new(), outline };
                 assert_eq!(writer.object(&item, 0).unwrap(), Kind::Unusual, "{source}");
                 assert!(writer.text.len() <= BYTES_MAX + (2 << 20), "{source}");
             }

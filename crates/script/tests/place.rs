@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::Env;
 use parking_lot::Mutex;
-use script::{Here, Host as _, Invocation, Limits, Role, Runtime, Script};
+use script::{Here, Host as _, Invocation, Limits, NewItem, Role, Runtime, Script};
 use support::FakeHost;
 
 fn invocation(body: &str, arguments: &str) -> Invocation {
@@ -71,7 +71,8 @@ async fn a_brief_script_ends_here_though_the_machine_was_busy_meanwhile() {
     tokio::spawn(async {
         let env = Env::fixed(1, 1_700_000_000_000);
         let place = Place::with(env.clone());
-        place.host.lock().create(br#"{"id":"a","pk":"p"}"#, false).unwrap();
+        let item = NewItem::given(br#"{"id":"a","pk":"p"}"#.to_vec());
+        place.host.lock().create(item, false).unwrap();
         let body = "function (n) { __.readDocument(__.getAltLink() + '/docs/a', function f() { \
                     if (n-- > 1) __.readDocument(__.getAltLink() + '/docs/a', f); }); }";
         assert!(place.learns(body, "[2]").await);

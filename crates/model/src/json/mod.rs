@@ -24,7 +24,9 @@ mod value;
 mod write;
 
 pub use error::{JsonError, JsonFault};
-pub use item::{ITEM_BYTES_MAX, ItemBody, ItemError, SYSTEM_PROPERTIES, with_system_properties};
+pub use item::{
+    ITEM_BYTES_MAX, ItemBody, ItemError, Outline, SYSTEM_PROPERTIES, with_system_properties,
+};
 pub use number::Number;
 pub use object::Object;
 pub use order::{order, order_strings};

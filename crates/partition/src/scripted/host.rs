@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::{Failure as _, ItemBody, Value};
 use query::{PrepareOptions, Statement};
-use script::{FeedPage, Host, HostError, HostResult, ItemRef, PageRequest, QueryPage, Usage};
+use script::{
+    FeedPage, Host, HostError, HostResult, ItemRef, NewItem, PageRequest, QueryPage, Usage,
+};
 
 use super::execute::{OnDemand, Surroundings};
 use super::transaction::{Transaction, is_not_modified};
@@ -81,8 +83,8 @@ fn refused(error: &Error) -> HostError {
     HostError { is_fatal: is_fatal || failure.is_fatal, ..failure }
 }
 
-fn parsed(body: &[u8]) -> HostResult<ItemBody> {
-    ItemBody::parse(body).map_err(|error| HostError::new(error.status(), error.to_string()))
+fn checked(body: NewItem) -> HostResult<ItemBody> {
+    body.into_body().map_err(|error| HostError::new(error.status(), error.to_string()))
 }
 
 impl Host for TransactionHost {
@@ -121,27 +123,27 @@ impl Host for TransactionHost {
         Ok(if is_not_modified(&outcome) { None } else { outcome.body })
     }
 
-    fn create(&mut self, body: &[u8], is_seen: bool) -> HostResult<Option<Bytes>> {
-        self.write(ItemOp::Create(parsed(body)?), None, is_seen)
+    fn create(&mut self, body: NewItem, is_seen: bool) -> HostResult<Option<Bytes>> {
+        self.write(ItemOp::Create(checked(body)?), None, is_seen)
     }
 
     fn upsert(
         &mut self,
-        body: &[u8],
+        body: NewItem,
         if_match: Option<&str>,
         is_seen: bool,
     ) -> HostResult<Option<Bytes>> {
-        self.write(ItemOp::Upsert(parsed(body)?), if_match, is_seen)
+        self.write(ItemOp::Upsert(checked(body)?), if_match, is_seen)
     }
 
     fn replace(
         &mut self,
         item: ItemRef<'_>,
-        body: &[u8],
+        body: NewItem,
         if_match: Option<&str>,
         is_seen: bool,
     ) -> HostResult<Option<Bytes>> {
-        let (id, body) = (self.id(item)?, parsed(body)?);
+        let (id, body) = (self.id(item)?, checked(body)?);
         self.write(ItemOp::Replace { id, body }, if_match, is_seen)
     }
 

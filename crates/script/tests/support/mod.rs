@@ -10,8 +10,8 @@ use bytes::Bytes;
 use model::{Env, Failure, Status, Value};
 use parking_lot::Mutex;
 use script::{
-    Answer, Failed, FeedPage, Host, HostError, HostResult, Invocation, ItemRef, Limits, Operation,
-    PageRequest, QueryPage, Role, Runtime, Script, Usage,
+    Answer, Failed, FeedPage, Host, HostError, HostResult, Invocation, ItemRef, Limits, NewItem,
+    Operation, PageRequest, QueryPage, Role, Runtime, Script, Usage,
 };
 
 pub(crate) const SELF_LINK: &str = "dbs/AAAAAA==/colls/AAAAAAAAAAA=/";
@@ -135,28 +135,28 @@ impl Host for FakeHost {
         Ok((none_match != Some(&etag)).then(|| self.show(number)))
     }
 
-    fn create(&mut self, body: &[u8], is_seen: bool) -> HostResult<Option<Bytes>> {
+    fn create(&mut self, body: NewItem, is_seen: bool) -> HostResult<Option<Bytes>> {
         self.call()?;
-        if self.find(ItemRef::Id(&Self::id_of(body)?)).is_ok() {
+        if self.find(ItemRef::Id(&Self::id_of(body.text())?)).is_ok() {
             return Err(HostError::new(
                 Status::CONFLICT,
                 "Entity with the specified id already exists",
             ));
         }
         self.last += 1;
-        self.put(self.last, body, is_seen)
+        self.put(self.last, body.text(), is_seen)
     }
 
     fn upsert(
         &mut self,
-        body: &[u8],
+        body: NewItem,
         if_match: Option<&str>,
         is_seen: bool,
     ) -> HostResult<Option<Bytes>> {
-        match self.find(ItemRef::Id(&Self::id_of(body)?)) {
+        match self.find(ItemRef::Id(&Self::id_of(body.text())?)) {
             Ok(number) => {
                 self.check(number, if_match)?;
-                self.put(number, body, is_seen)
+                self.put(number, body.text(), is_seen)
             }
             Err(_) => self.create(body, is_seen),
         }
@@ -165,14 +165,14 @@ impl Host for FakeHost {
     fn replace(
         &mut self,
         item: ItemRef<'_>,
-        body: &[u8],
+        body: NewItem,
         if_match: Option<&str>,
         is_seen: bool,
     ) -> HostResult<Option<Bytes>> {
         self.call()?;
         let number = self.find(item)?;
         self.check(number, if_match)?;
-        self.put(number, body, is_seen)
+        self.put(number, body.text(), is_seen)
     }
 
     fn delete(&mut self, item: ItemRef<'_>, if_match: Option<&str>) -> HostResult<()> {
@@ -323,7 +323,7 @@ impl Bench {
     pub(crate) fn add(&self, items: &[&str]) {
         let mut host = self.host.lock();
         for item in items {
-            host.create(item.as_bytes(), false).unwrap();
+            host.create(NewItem::given(item.as_bytes().to_vec()), false).unwrap();
         }
     }
 

@@ -14,11 +14,11 @@ use crate::{PartitionKey, PartitionKeyDefinition, PropertyPath, check_item_id};
 #[derive(Debug, Clone)]
 pub struct ItemBody {
     /// `{…}` without system properties and without space outside the braces.
-    text: String,
-    id: String,
-    ttl: Option<i32>,
-    members: Vec<Member>,
-    n_terms: usize,
+    pub(super) text: String,
+    pub(super) id: String,
+    pub(super) ttl: Option<i32>,
+    pub(super) members: Vec<Member>,
+    pub(super) n_terms: usize,
 }
 
 impl ItemBody {
@@ -109,13 +109,19 @@ struct Scan<'a> {
     text: &'a str,
     /// The object without the space around it.
     object: Range<usize>,
-    id: Option<Text<'a>>,
-    ttl: Option<i32>,
-    /// What is wrong with a property. Told after the pass only, because broken JSON comes first,
-    /// wherever it breaks.
-    fault: Option<ItemError>,
+    found: Found<'a>,
     members: Vec<Member>,
     n_terms: usize,
+}
+
+/// What the properties that the server looks at say.
+#[derive(Default)]
+pub(super) struct Found<'a> {
+    pub(super) id: Option<Text<'a>>,
+    pub(super) ttl: Option<i32>,
+    /// What is wrong with a property. Told after the pass only, because broken JSON comes first,
+    /// wherever it breaks.
+    pub(super) fault: Option<ItemError>,
 }
 
 impl<'a> Scan<'a> {
@@ -126,9 +132,7 @@ impl<'a> Scan<'a> {
         let mut scan = Scan {
             text: reader.text(),
             object: reader.event_start()..reader.event_start(),
-            id: None,
-            ttl: None,
-            fault: None,
+            found: Found::default(),
             members: Vec::with_capacity(ROOM),
             n_terms: 0,
         };
@@ -152,7 +156,7 @@ impl<'a> Scan<'a> {
         let is_system = is_system_property(name);
         if !is_system {
             self.n_terms += if first.is_scalar() { 1 } else { n_inside };
-            self.note(name, first, &self.text[value_start..value_end]);
+            self.found.note(name, first, &self.text[value_start..value_end]);
         }
         let place = |at: usize| u32::try_from(at - self.object.start).unwrap_or(u32::MAX);
         self.members.push(Member {
@@ -163,8 +167,17 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
+    fn into_body(mut self) -> Result<ItemBody, ItemError> {
+        let Found { id, ttl, fault } = self.found;
+        let id = checked_id(id, fault)?;
+        let text = without_system_properties(&self.text[self.object], &mut self.members);
+        Ok(ItemBody { text, id, ttl, members: self.members, n_terms: self.n_terms })
+    }
+}
+
+impl<'a> Found<'a> {
     /// Keeps the id and the time to live, or what is wrong with them.
-    fn note(&mut self, name: Text<'a>, first: Event<'a>, value: &str) {
+    pub(super) fn note(&mut self, name: Text<'a>, first: Event<'a>, value: &str) {
         if name.is("id") {
             match first {
                 Event::String(id) => self.id = Some(id),
@@ -178,16 +191,19 @@ impl<'a> Scan<'a> {
             }
         }
     }
+}
 
-    fn into_body(mut self) -> Result<ItemBody, ItemError> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
-        }
-        let id = self.id.ok_or(ItemError::IdMissing)?.decode().into_owned();
-        check_item_id(&id)?;
-        let text = without_system_properties(&self.text[self.object], &mut self.members);
-        Ok(ItemBody { text, id, ttl: self.ttl, members: self.members, n_terms: self.n_terms })
+/// The id of an item without a fault.
+pub(super) fn checked_id(
+    id: Option<Text<'_>>,
+    fault: Option<ItemError>,
+) -> Result<String, ItemError> {
+    if let Some(fault) = fault {
+        return Err(fault);
     }
+    let id = id.ok_or(ItemError::IdMissing)?.decode().into_owned();
+    check_item_id(&id)?;
+    Ok(id)
 }
 
 fn is_system_property(name: Text<'_>) -> bool {

@@ -10,11 +10,13 @@
 
 mod body;
 mod error;
+mod outline;
 mod splice;
 mod surrogates;
 
 pub use body::ItemBody;
 pub use error::ItemError;
+pub use outline::Outline;
 pub use splice::with_system_properties;
 
 /// Limit: bytes of one item as sent, as the service has it.
