@@ -13,6 +13,7 @@ use fjall::{
 use parking_lot::Mutex;
 
 use super::rest::Rest;
+use super::sweep::{Moment, Swift};
 use super::{log, tables};
 use crate::embedded::directory::{Content, Directory};
 use crate::embedded::engine::{Engine, Feed, Writes};
@@ -99,12 +100,6 @@ impl LsmEngine {
         Ok(false)
     }
 
-    /// Moves what is in memory to tables.
-    fn flush(&self) -> Result<()> {
-        self.rotate()?;
-        self.wait_while(|keyspace| self.is_flushing(keyspace))
-    }
-
     fn rotate(&self) -> Result<()> {
         let rotated = self.keyspace.rotate_memtable();
         rotated.map(drop).map_err(|error| to_error("cannot move data out of the log", &error))
@@ -119,6 +114,11 @@ impl LsmEngine {
             return Err(Error::Unavailable("the engine was settled".into()));
         }
         Ok(())
+    }
+
+    fn look(&self, view: fjall::Snapshot, swift: Option<Swift>) -> LsmSnapshot {
+        let (keyspace, _directory) = (self.keyspace.clone(), Arc::clone(&self.directory));
+        LsmSnapshot { view, swift, keyspace, _directory }
     }
 
     fn persist(&self, mode: PersistMode) -> Result<()> {
@@ -150,11 +150,21 @@ impl Engine for LsmEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::new(LsmSnapshot {
-            view: self.database.snapshot(),
-            keyspace: self.keyspace.clone(),
-            _directory: Arc::clone(&self.directory),
-        })
+        Arc::new(self.look(self.database.snapshot(), None))
+    }
+
+    fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
+        let (moment, view) = {
+            let _writing = self.writing.lock();
+            (Moment::find(&self.keyspace), self.database.snapshot())
+        };
+        let swift = moment.map(|moment| Swift::new(moment, range.clone(), view.seqno()));
+        Arc::new(self.look(view, swift))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.rotate()?;
+        self.wait_while(|keyspace| self.is_flushing(keyspace))
     }
 
     fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<()> {
@@ -225,6 +235,8 @@ impl fmt::Debug for LsmEngine {
 
 struct LsmSnapshot {
     view: fjall::Snapshot,
+    /// How to read much, if it was taken for that.
+    swift: Option<Swift>,
     keyspace: Keyspace,
     /// Dropped last: it stays locked as long as this reads from it.
     _directory: Arc<Directory>,
@@ -250,6 +262,11 @@ impl Snapshot for LsmSnapshot {
             Direction::Forward => Box::new(found.map(to_entry)),
             Direction::Backward => Box::new(found.rev().map(to_entry)),
         }
+    }
+
+    fn sweep(&self, range: &KeyRange) -> Option<Scan<'static>> {
+        let merged = self.swift.as_ref()?.sweep(range)?;
+        Some(Box::new(merged))
     }
 }
 
