@@ -10,6 +10,7 @@ use bytes::Bytes;
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
 };
+use model::Env;
 use parking_lot::Mutex;
 
 use super::rest::Rest;
@@ -47,8 +48,8 @@ const TOP_RUNS_MAX: usize = 28;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 // Limit: a minute; a full memory table is written in about a second.
 const LOOKS_MAX: u32 = 12_000;
-// Limit: five seconds, so that a stop ends before impatient supervisors kill. What is not moved by then stays in the log.
-const SETTLING_LOOKS_MAX: u32 = 1_000;
+// Limit: so that a stop ends before impatient supervisors kill. What is not moved by then stays in the log.
+const SETTLING_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) struct LsmEngine {
     // Dropped in this order: the directory stays locked until the engine is gone.
@@ -60,6 +61,7 @@ pub(crate) struct LsmEngine {
     is_settled: AtomicBool,
     /// Held while entries go into memory, and while tables are added that must be younger than these.
     writing: Mutex<()>,
+    env: Env,
 }
 
 impl LsmEngine {
@@ -76,7 +78,8 @@ impl LsmEngine {
         }
         let rest = Rest::start(database.clone(), keyspace.clone())?;
         let (directory, is_settled) = (Arc::new(directory), AtomicBool::new(false));
-        Ok(LsmEngine { rest, keyspace, database, directory, is_settled, writing: Mutex::new(()) })
+        let (writing, env) = (Mutex::new(()), options.env.clone());
+        Ok(LsmEngine { rest, keyspace, database, directory, is_settled, writing, env })
     }
 
     /// Waits until the workers have caught up. An engine whose workers died says so when asked to
@@ -117,8 +120,8 @@ impl LsmEngine {
     }
 
     fn look(&self, view: fjall::Snapshot, swift: Option<Swift>) -> LsmSnapshot {
-        let (keyspace, _directory) = (self.keyspace.clone(), Arc::clone(&self.directory));
-        LsmSnapshot { view, swift, keyspace, _directory }
+        let keyspace = self.keyspace.clone();
+        LsmSnapshot { view, swift, keyspace, _directory: Arc::clone(&self.directory) }
     }
 
     fn persist(&self, mode: PersistMode) -> Result<()> {
@@ -208,8 +211,12 @@ impl Engine for LsmEngine {
         // A load that is being added goes first.
         drop(self.writing.lock());
         self.rotate()?;
-        let is_flushed =
-            self.has_caught_up(SETTLING_LOOKS_MAX, |keyspace| self.is_flushing(keyspace))?;
+        let begin = self.env.monotonic();
+        self.has_caught_up(LOOKS_MAX, |keyspace| {
+            let waited = self.env.monotonic().saturating_sub(begin);
+            self.is_flushing(keyspace) && waited < SETTLING_MAX
+        })?;
+        let is_flushed = !self.is_flushing(&self.keyspace);
         self.persist(PersistMode::SyncAll)?;
         // Invariant: nothing is in memory, so all that the log holds is in synced tables, and the
         // log may go. The engine itself would keep up to 64 MB and read it all at the next start.

@@ -65,9 +65,10 @@ impl Swift {
         let is_shown = |version: &InternalValue| {
             version.key.seqno < seqno && range.contains(&version.key.user_key)
         };
-        let memory = match range.is_empty() {
-            true => Vec::new(),
-            false => moment.memory.iter().filter(is_shown).collect(),
+        let memory = if range.is_empty() {
+            Vec::new()
+        } else {
+            moment.memory.iter().filter(is_shown).collect()
         };
         Swift { runs: moment.runs, memory, seqno, range }
     }
