@@ -232,6 +232,58 @@ mod tests {
         }
     }
 
+    /// Some JSON text; the bits decide which.
+    fn any_text(bits: &mut u64, depth: usize, text: &mut String) {
+        const NAMES: [&str; 8] = ["id", "a b", "é", "0", "17", "__proto__", "\\\"", ""];
+        const SCALARS: [&str; 12] = [
+            "0",
+            "-0",
+            "7",
+            "-1.5e3",
+            "1e300",
+            "null",
+            "true",
+            "false",
+            "\"\"",
+            "\"x\\ny\"",
+            "\"ü😀\"",
+            "\"\\\\\"",
+        ];
+        let mut pick = |n: usize| {
+            *bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(*bits >> 40).unwrap() % n
+        };
+        let (kind, n) = (pick(4), pick(5));
+        if depth == 0 || kind == 0 {
+            return text.push_str(SCALARS[pick(SCALARS.len())]);
+        }
+        text.push(if kind == 1 { '[' } else { '{' });
+        for index in 0..n {
+            if index > 0 {
+                text.push_str(" ,");
+            }
+            if kind != 1 {
+                // Names differ, as they do in an item.
+                let name = NAMES[(index + n) % NAMES.len()];
+                text.extend(["\"", name, "\" : "]);
+            }
+            any_text(bits, depth - 1, text);
+        }
+        text.push(if kind == 1 { ']' } else { '}' });
+    }
+
+    #[test]
+    fn any_text_is_as_the_engine_reads_it() {
+        let mut bits = 7;
+        for _ in 0..200 {
+            let mut text = String::new();
+            any_text(&mut bits, 5, &mut text);
+            let (ours, engine) = both(&text, "");
+            assert!(ours.is_some(), "{text}");
+            assert_eq!(ours, engine, "{text}");
+        }
+    }
+
     #[test]
     fn what_a_script_puts_on_the_prototypes_hears_nothing() {
         let before = "for (const it of [Object.prototype, Array.prototype])

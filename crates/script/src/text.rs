@@ -28,7 +28,7 @@ pub(crate) fn text_of<'js>(
     names: &Names,
 ) -> Result<Option<NewItem>> {
     let text = Vec::with_capacity(TEXT_BYTES);
-    let mut writer = Writer { base, names, text, outline: Outline::default() };
+    let mut writer = Writer { base, names, text, outline: Outline::new() };
     let kind = writer.object(item, 0)?;
     Ok((kind == Kind::Written).then(|| NewItem::written(writer.text, writer.outline)))
 }
@@ -292,7 +292,7 @@ mod tests {
                     format!("(() => {{ const text = 'x'.repeat(1 << 20); return {source}; }})()");
                 let item: Object<'_> = ctx.eval(&*source).unwrap();
                 let names = Names::default();
-                let outline = Outline::default();
+                let outline = Outline::new();
                 let mut writer = Writer { base: &base, names: &names, text: Vec::new(), outline };
                 assert_eq!(writer.object(&item, 0).unwrap(), Kind::Unusual, "{source}");
                 assert!(writer.text.len() <= BYTES_MAX + (2 << 20), "{source}");

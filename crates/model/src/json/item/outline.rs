@@ -10,13 +10,19 @@ use super::{
 };
 
 /// What was noted of an item while its text was written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outline {
     members: Vec<Member>,
     n_terms: usize,
 }
 
 impl Outline {
+    /// Returns that of an item of which nothing is written yet.
+    pub fn new() -> Outline {
+        const ROOM: usize = 16;
+        Outline { members: Vec::with_capacity(ROOM), n_terms: 0 }
+    }
+
     /// Notes a property of the item itself: where its name, without quotes, and its value stand.
     pub fn member(&mut self, name: Range<usize>, value: Range<usize>) {
         // An item that is too long for this is refused.
@@ -31,6 +37,12 @@ impl Outline {
     /// Notes a string, number, boolean or null, however deep it stands.
     pub fn scalar(&mut self) {
         self.n_terms += 1;
+    }
+}
+
+impl Default for Outline {
+    fn default() -> Outline {
+        Outline::new()
     }
 }
 
@@ -81,7 +93,7 @@ mod tests {
 
     /// Writes an item as a writer would, of the texts of its properties.
     fn outlined(members: &[(&str, &str)], n_terms: usize) -> Result<ItemBody, ItemError> {
-        let (mut text, mut outline) = (vec![b'{'], Outline::default());
+        let (mut text, mut outline) = (vec![b'{'], Outline::new());
         for (name, value) in members {
             if text.len() > 1 {
                 text.push(b',');
