@@ -11,6 +11,7 @@ mod conformance;
 mod crash;
 mod fuzz;
 mod process;
+mod ranges;
 mod server;
 mod sim;
 mod tally;

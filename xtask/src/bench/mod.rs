@@ -9,7 +9,6 @@ mod creates;
 mod growth;
 mod load;
 mod queries;
-mod ranges;
 mod raw_store;
 mod reads;
 mod resolvers;

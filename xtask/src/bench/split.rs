@@ -9,10 +9,10 @@ use model::Env;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::load::{Rate, Source, summary};
-use super::ranges::{Ranges, Relocation};
 use super::setup::{CONTAINER, ITEM_BYTES, Subject};
 use super::{Bench, Table, creates};
 use crate::client::Connection;
+use crate::ranges::{Ranges, Relocation};
 
 const READERS: usize = 4;
 const WRITERS: usize = 2;
@@ -143,7 +143,7 @@ async fn watch_split(subject: &Subject, env: &Env) -> Result<Split> {
     let authority = subject.server.authority.clone();
     let env = env.clone();
     let watching: JoinHandle<Result<Split>> = tokio::spawn(async move {
-        let mut ranges = Ranges::open(&authority).await?;
+        let mut ranges = Ranges::open(&authority, CONTAINER).await?;
         let range = ranges.ids().await?.pop().context("no range")?;
         let begin = env.monotonic();
         let mut now = ranges.start_split(&range).await?;

@@ -6,11 +6,11 @@ use anyhow::Result;
 use tokio::task::JoinSet;
 
 use super::load::{self, Rate, summary};
-use super::ranges::Ranges;
 use super::rows::{Asker, Scope};
 use super::setup::{CONTAINER, Subject};
 use super::{Bench, Table, creates};
 use crate::client::Connection;
+use crate::ranges::Ranges;
 
 const RANGES_MAX: usize = 16;
 const WRITERS: usize = 16;
@@ -22,7 +22,7 @@ const QUERY: &str = "SELECT c.id, c.total FROM c WHERE c.customer = 'customer-17
 pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
     let subject = Subject::start(&bench.binary, &[], &bench.env).await?;
     subject.fill(0, ITEMS).await?;
-    let mut ranges = Ranges::open(&subject.server.authority).await?;
+    let mut ranges = Ranges::open(&subject.server.authority, CONTAINER).await?;
     let mut first: Option<(Rate, Rate)> = None;
     for round in 0.. {
         let ids = ranges.ids().await?;

@@ -1,7 +1,7 @@
 //! `crash`: kill -9 under load, restart, compare.
 //!
 //! Sixteen writers, each the only one that writes its items, send single writes and atomic batches over
-//! shared logical partitions. At a random moment the server is killed by its process id. After a restart
+//! shared logical partitions; every other time ranges are split, merged and moved meanwhile. At a random moment the server is killed by its process id. After a restart
 //! (itself killed now and then) the following must hold:
 //!
 //! - every acknowledged write is there, with its content or with that of the one write in flight;
@@ -13,6 +13,7 @@
 //! With `--transfers` the load is a stored procedure instead: see [`transfers`].
 
 mod ledger;
+mod mover;
 mod observe;
 mod site;
 mod transfers;
@@ -129,7 +130,9 @@ impl Harness {
         let mut n_acknowledged = 0;
         for cycle in 1..=cycles {
             let load_ms = LOAD_MS_MIN + self.choices.random_u64() % (LOAD_MS_MAX - LOAD_MS_MIN);
-            n_acknowledged += self.load_and_kill(server, load_ms).await?;
+            let relocates = cycle % 2 == 0;
+            let (n, n_relocations) = self.load_and_kill(server, load_ms, relocates).await?;
+            n_acknowledged += n;
             let n_restart_kills = self.site.kill_restarts(&self.choices).await?;
             server = self.site.start().with_context(|| format!("cycle {cycle}: restart"))?;
             let start = server.start;
@@ -146,7 +149,7 @@ impl Harness {
                 println!("crash: orderly stop, restarted in {} ms", server.start.as_millis());
             }
             println!(
-                "crash: cycle {cycle}: killed after {load_ms} ms, restarted in {} ms{}, {n_acknowledged} \
+                "crash: cycle {cycle}: killed after {load_ms} ms and {n_relocations} relocations, restarted in {} ms{}, {n_acknowledged} \
                  acknowledged so far, {n_items} items agree",
                 start.as_millis(),
                 if n_restart_kills > 0 { " (after a kill in the start)" } else { "" },
@@ -155,13 +158,20 @@ impl Harness {
         server.stop(&self.site.env).context("orderly stop at the end")
     }
 
-    /// Lets all writers run, kills the server, and returns how many writes were acknowledged.
-    async fn load_and_kill(&mut self, server: Server, load_ms: u64) -> Result<u64> {
+    /// Lets all writers run, kills the server, and returns how many writes were acknowledged and relocations done.
+    async fn load_and_kill(
+        &mut self,
+        server: Server,
+        load_ms: u64,
+        relocates: bool,
+    ) -> Result<(u64, u64)> {
         let account = self.site.account(&server)?;
         let mut tasks = JoinSet::new();
         for writer in std::mem::take(&mut self.writers) {
             tasks.spawn(writer.run(account.clone()));
         }
+        let choices = Env::fixed(self.choices.random_u64(), 0);
+        let mover = relocates.then(|| tokio::spawn(mover::run(account, choices)));
         tokio::time::sleep(Duration::from_millis(load_ms)).await;
         server.kill()?;
         let mut n_acknowledged = 0;
@@ -172,7 +182,11 @@ impl Harness {
         }
         // Tasks end in any order; the seed must not depend on it.
         self.writers.sort_by_key(Writer::number);
-        Ok(n_acknowledged)
+        let n_relocations = match mover {
+            Some(mover) => mover.await.context("the mover panicked")??,
+            None => 0,
+        };
+        Ok((n_acknowledged, n_relocations))
     }
 
     async fn verify(&mut self, server: &Server) -> Result<usize> {

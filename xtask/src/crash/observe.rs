@@ -28,13 +28,41 @@ pub(crate) struct Follower {
     newest: BTreeMap<ItemName, u64>,
 }
 
+impl Follower {
+    /// Where to go on in a range: where it was there, or in the one that it comes from. With several of them it begins
+    /// again, because their places are not one.
+    fn place(&self, range: &str, parents: &[String]) -> Option<String> {
+        let mut known = parents.iter().filter_map(|parent| self.places.get(parent));
+        let own = self.places.get(range);
+        own.or_else(|| known.next().filter(|_| known.next().is_none())).cloned()
+    }
+}
+
+/// As the container lists it.
+#[derive(Debug)]
+struct Range {
+    id: String,
+    parents: Vec<String>,
+}
+
+impl Range {
+    fn parse(listed: &Value) -> Option<Range> {
+        let id = listed["id"].as_str()?.to_owned();
+        let parents = listed["parents"].as_array()?.iter();
+        Some(Range {
+            id,
+            parents: parents.map(|it| it.as_str().map(str::to_owned)).collect::<Option<_>>()?,
+        })
+    }
+}
+
 pub(crate) async fn observe(account: &Account, follower: &mut Follower) -> Result<Seen> {
     let mut connection = Connection::open(&account.authority).await?;
     let mut look = Look { account, connection: &mut connection };
     let items = look.items().await.context("read feed")?;
     let ranges = look.ranges().await.context("ranges")?;
     let mut feed = BTreeMap::new();
-    for range in &ranges {
+    for Range { id: range, parents } in &ranges {
         let (changes, _) =
             look.changes(range, None).await.context("change feed from the beginning")?;
         for (name, version) in changes {
@@ -42,11 +70,13 @@ pub(crate) async fn observe(account: &Account, follower: &mut Follower) -> Resul
                 bail!("the change feed holds {name:?} twice");
             }
         }
-        let place = follower.places.get(range).cloned();
+        let place = follower.place(range, parents);
         let (changes, place) = look.changes(range, place).await.context("change feed, going on")?;
         follower.newest.extend(changes);
         follower.places.insert(range.clone(), place);
     }
+    let is_there = |id: &String| ranges.iter().any(|range| range.id == *id);
+    follower.places.retain(|range, _| is_there(range));
     let n_counted = look.counter().await.context("counter")?;
     Ok(Seen { items, feed, followed: follower.newest.clone(), n_counted })
 }
@@ -79,16 +109,14 @@ impl Look<'_> {
         }
     }
 
-    async fn ranges(&mut self) -> Result<Vec<String>> {
+    async fn ranges(&mut self) -> Result<Vec<Range>> {
         let request = Request::new("GET", format!("{CONTAINER}/pkranges"));
         let response =
             self.connection.call(self.account, &request).await?.expect_success("ranges")?;
         let body = response.json()?;
         let ranges = body["PartitionKeyRanges"].as_array().context("no ranges")?;
-        ranges
-            .iter()
-            .map(|it| it["id"].as_str().map(str::to_owned).context("range without id"))
-            .collect()
+        let parse = |it: &Value| Range::parse(it).with_context(|| format!("odd range: {it}"));
+        ranges.iter().map(parse).collect()
     }
 
     /// Reads one range's feed to its end; returns the changes and the place to go on from.
