@@ -10,6 +10,9 @@ use crate::{Env, Lsn};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ETag(String);
 
+/// Bytes of the etag of an item.
+const LENGTH: usize = 38;
+
 impl ETag {
     /// Returns the etag of the item version written by commit `lsn` at `ts_seconds`.
     ///
@@ -18,9 +21,17 @@ impl ETag {
     /// again under the same lsn in a copied partition still differs.
     pub fn from_lsn(lsn: Lsn, ts_seconds: u64) -> ETag {
         let Lsn(lsn) = lsn;
-        let (low, middle, high) = (lsn & 0xFFFF_FFFF, (lsn >> 32) & 0xFFFF, lsn >> 48);
-        let seconds = ts_seconds & 0xFFFF_FFFF;
-        ETag(format!("\"{low:08x}-{middle:04x}-{high:04x}-0000-{seconds:08x}0000\""))
+        let mut text = String::with_capacity(LENGTH);
+        text.push('"');
+        push_hex(lsn, 32, &mut text);
+        text.push('-');
+        push_hex(lsn >> 32, 16, &mut text);
+        text.push('-');
+        push_hex(lsn >> 48, 16, &mut text);
+        text.push_str("-0000-");
+        push_hex(ts_seconds, 32, &mut text);
+        text.push_str("0000\"");
+        ETag(text)
     }
 
     /// Returns an etag that no other resource has, for resources that are not items.
@@ -54,6 +65,14 @@ impl ETag {
 impl fmt::Display for ETag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Appends the lowest bits in hexadecimal digits. `fmt` would take most of the time of rendering an item.
+fn push_hex(number: u64, n_bits: u32, text: &mut String) {
+    for digit in (0..n_bits / 4).rev() {
+        let digit = u32::try_from(number >> (4 * digit) & 0xF).unwrap_or_default();
+        text.push(char::from_digit(digit, 16).unwrap_or_default());
     }
 }
 

@@ -22,15 +22,29 @@ impl From<Value> for Row {
 }
 
 impl Row {
-    /// Returns the JSON text.
-    pub fn to_bytes(&self) -> Bytes {
-        match self {
-            Row::Value(value) => {
-                let mut bytes = Vec::new();
-                value.write_to(&mut bytes);
-                bytes.into()
-            }
+    /// Returns the JSON texts of rows. Those of values are written one after another, which costs less than a place for
+    /// each.
+    pub fn texts(rows: &[Row]) -> Vec<Bytes> {
+        let values = || rows.iter().filter_map(Row::as_value);
+        let mut written = Vec::with_capacity(values().map(|value| estimated_bytes(value)).sum());
+        let mut lengths = Vec::with_capacity(rows.len());
+        for value in values() {
+            let start = written.len();
+            value.write_to(&mut written);
+            lengths.push(written.len() - start);
+        }
+        let (mut written, mut lengths) = (Bytes::from(written), lengths.into_iter());
+        let text = |row: &Row| match row {
             Row::Text(text) => text.clone(),
+            Row::Value(_) => written.split_to(lengths.next().unwrap_or_default()),
+        };
+        rows.iter().map(text).collect()
+    }
+
+    fn as_value(&self) -> Option<&Value> {
+        match self {
+            Row::Value(value) => Some(value),
+            Row::Text(_) => None,
         }
     }
 

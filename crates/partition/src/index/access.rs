@@ -153,7 +153,7 @@ impl Source {
         let entries = self.reader.snapshot.scan(range, store_direction(direction));
         entries.map(|entry| {
             let (key, _) = entry?;
-            Ok(IndexEntry { term: term_of(&key)?.to_vec(), number: number_of_term(&key)? })
+            Ok(IndexEntry { term: key.slice_ref(term_of(&key)?), number: number_of_term(&key)? })
         })
     }
 

@@ -79,9 +79,11 @@ impl<'p> PageBuilder<'p> {
         self.rows.len() >= self.request.items_max.max(1) || self.bytes >= self.request.bytes_max
     }
 
-    /// Returns whether time is up. Something was read before, so every page makes progress.
+    /// Returns whether time is up. Something was read before, so every page makes progress. What must be brief is given
+    /// up long before, and need not look at the clock.
     pub(super) fn is_late(&self) -> bool {
-        self.metrics.n_items_read > 0
+        !self.request.is_brief
+            && self.metrics.n_items_read > 0
             && self
                 .request
                 .deadline
