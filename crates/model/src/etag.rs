@@ -10,9 +10,6 @@ use crate::{Env, Lsn};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ETag(String);
 
-/// Bytes of the etag of an item.
-const LENGTH: usize = 38;
-
 impl ETag {
     /// Returns the etag of the item version written by commit `lsn` at `ts_seconds`.
     ///
@@ -21,17 +18,12 @@ impl ETag {
     /// again under the same lsn in a copied partition still differs.
     pub fn from_lsn(lsn: Lsn, ts_seconds: u64) -> ETag {
         let Lsn(lsn) = lsn;
-        let mut text = String::with_capacity(LENGTH);
-        text.push('"');
-        push_hex(lsn, 32, &mut text);
-        text.push('-');
-        push_hex(lsn >> 32, 16, &mut text);
-        text.push('-');
-        push_hex(lsn >> 48, 16, &mut text);
-        text.push_str("-0000-");
-        push_hex(ts_seconds, 32, &mut text);
-        text.push_str("0000\"");
-        ETag(text)
+        let mut text = *b"\"00000000-0000-0000-0000-000000000000\"";
+        put_hex(lsn, &mut text[1..9]);
+        put_hex(lsn >> 32, &mut text[10..14]);
+        put_hex(lsn >> 48, &mut text[15..19]);
+        put_hex(ts_seconds, &mut text[25..33]);
+        ETag(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Returns an etag that no other resource has, for resources that are not items.
@@ -68,11 +60,13 @@ impl fmt::Display for ETag {
     }
 }
 
-/// Appends the lowest bits in hexadecimal digits. `fmt` would take most of the time of rendering an item.
-fn push_hex(number: u64, n_bits: u32, text: &mut String) {
-    for digit in (0..n_bits / 4).rev() {
-        let digit = u32::try_from(number >> (4 * digit) & 0xF).unwrap_or_default();
-        text.push(char::from_digit(digit, 16).unwrap_or_default());
+/// Fills a place with the lowest hexadecimal digits. `fmt` would take most of the time of rendering an item.
+fn put_hex(number: u64, place: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut rest = number;
+    for slot in place.iter_mut().rev() {
+        *slot = DIGITS[(rest & 0xF) as usize];
+        rest >>= 4;
     }
 }
 

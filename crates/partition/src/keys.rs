@@ -252,12 +252,6 @@ impl Keys {
         key
     }
 
-    fn number(self, family: Family, number: u64) -> Vec<u8> {
-        let mut key = self.start(family, 8);
-        key.extend_from_slice(&number.to_be_bytes());
-        key
-    }
-
     fn moment(self, family: Family, moment: Moment) -> Vec<u8> {
         let mut key = self.start(family, 10);
         key.extend_from_slice(&moment.lsn.0.to_be_bytes());

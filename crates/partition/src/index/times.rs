@@ -74,7 +74,8 @@ impl Reader {
                 group.reverse();
             }
             let term = term(second);
-            let entry = |number| Ok(IndexEntry { term: Bytes::copy_from_slice(term.as_bytes()), number });
+            let entry =
+                |number| Ok(IndexEntry { term: Bytes::copy_from_slice(term.as_bytes()), number });
             Some(group.into_iter().map(entry).collect::<Vec<_>>())
         })
         .flatten())

@@ -100,7 +100,8 @@ mod tests {
     fn splice(text: &str, lsn: Option<u64>) -> String {
         let rid = Rid::item(&Rid::container(1, 1), 7);
         let etag = ETag::from_lsn(Lsn(3), 9);
-        let item = with_system_properties(text.as_bytes(), &rid, "dbs/a/colls/b/", &etag, 9, lsn.map(Lsn));
+        let item =
+            with_system_properties(text.as_bytes(), &rid, "dbs/a/colls/b/", &etag, 9, lsn.map(Lsn));
         String::from_utf8(item).unwrap()
     }
 
