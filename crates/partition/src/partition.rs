@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use model::{Env, EpkRange, Lsn, RangeId};
 use parking_lot::{Mutex, RwLock};
-use store::{Batch, Store};
+use store::{Batch, Snapshot, Store};
 
 use crate::expiry::Sweep;
 use crate::index::LookCache;
@@ -140,12 +140,21 @@ impl Partition {
 
     /// Takes one look at the acknowledged state.
     pub(crate) fn reader(&self) -> Reader {
+        self.look(|store| store.snapshot())
+    }
+
+    /// Takes a look of which most will be read.
+    pub(crate) fn reader_to_sweep(&self) -> Reader {
+        self.look(|store| store.snapshot_to_sweep(&self.keys().between_heads()))
+    }
+
+    fn look(&self, snapshot: impl FnOnce(&dyn Store) -> Arc<dyn Snapshot>) -> Reader {
         let settings = self.settings();
         // Invariant: purges before snapshot. A purge ends only after its items are gone, so a snapshot taken later
         // than the marks never shows an item that the marks have already forgotten.
         let purges = self.0.purges.read().clone();
         Reader {
-            snapshot: self.0.store.snapshot(),
+            snapshot: snapshot(&*self.0.store),
             liveness: Liveness { now: self.0.now(), default_ttl: settings.default_ttl, purges },
             settings,
             keys: self.keys(),

@@ -237,7 +237,7 @@ async fn both_sources_of_a_merge_are_carried() {
     relocation.pace = Pace { items_max: 1, bytes_max: 500 };
     let mut n_items = 0;
     loop {
-        let reading = relocation.begin_reading().unwrap().expect("nothing is left to derive");
+        let reading = relocation.begin_reading().await.unwrap().expect("nothing is left to derive");
         let step = relocation.hand_over(reading.read().unwrap()).await.unwrap();
         n_items += step.n_items;
         if step.is_done {
@@ -332,7 +332,7 @@ async fn entries_go_over_as_tables_and_survive_a_restart() {
     let sources = [world.partition.clone()];
     let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
     let reading =
-        relocation.begin_reading().unwrap().expect("the index is as the container wants it");
+        relocation.begin_reading().await.unwrap().expect("the index is as the container wants it");
     relocation.hand_over(reading.read().unwrap()).await.unwrap();
     relocation.pace = Pace::default();
     while !relocation.copy_step().await.unwrap().is_done {
@@ -379,7 +379,7 @@ async fn an_index_under_another_policy_does_not_go_over() {
     let sources = [world.partition.clone()];
     let targets = vec![target(&store, 2, EpkRange::full(), true)];
     let mut relocation = Relocation::begin(&sources, Arc::clone(&store), targets).await.unwrap();
-    assert!(relocation.begin_reading().unwrap().is_none());
+    assert!(relocation.begin_reading().await.unwrap().is_none());
     run(&mut relocation, &[&world], &env).await;
     let moved = relocation.open(0, RangeId(1), settings).unwrap();
     relocation.retire();

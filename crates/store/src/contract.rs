@@ -33,6 +33,20 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Returns everything acknowledged so far and nothing later. Cheap: one reference count.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
+    /// Prepares for [`Store::snapshot_to_sweep`]: without it that gives an ordinary snapshot, or one with much to hold in
+    /// memory. Takes some time, during which commits and reads go on.
+    fn prepare_sweep(&self) -> Commit {
+        Commit::ready(Ok(()))
+    }
+
+    /// Returns a snapshot of now, made for who will read much of `range` with a [`Sweep`](crate::Sweep).
+    ///
+    /// It may show commits that are written and not yet durable. A commit that is made after it is durable only with
+    /// them, so they matter to nobody who does not tell others before that.
+    fn snapshot_to_sweep(&self, _range: &KeyRange) -> Arc<dyn Snapshot> {
+        self.snapshot()
+    }
+
     /// Takes a place in the commit order at once and never blocks.
     ///
     /// The place is the call's: of two calls that do not overlap, the first commits first. The
@@ -83,4 +97,10 @@ pub trait Snapshot: Debug + Send + Sync + 'static {
     /// Returns the entries of `range`, first to last or last to first. Reads as it goes: a caller
     /// that stops early pays only for what it took. After an error the scan is over.
     fn scan(&self, range: KeyRange, direction: Direction) -> Scan<'_>;
+
+    /// Returns the entries of `range` in ascending order, if there is a faster way to read many of them than by scans.
+    /// See [`Sweep`](crate::Sweep), which everybody uses.
+    fn sweep(&self, _range: &KeyRange) -> Option<Scan<'static>> {
+        None
+    }
 }

@@ -84,6 +84,16 @@ impl KeyRange {
         key >= self.start() && self.end().is_none_or(|end| key < end)
     }
 
+    /// Returns true when every key of `other` is inside.
+    pub(crate) fn covers(&self, other: &KeyRange) -> bool {
+        let ends_within = match (self.end(), other.end()) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(other)) => other <= own,
+        };
+        other.is_empty() || (self.start() <= other.start() && ends_within)
+    }
+
     /// Returns the bounds in the form that ordered maps take.
     pub(crate) fn as_bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         (Bound::Included(self.start()), self.end().map_or(Bound::Unbounded, Bound::Excluded))

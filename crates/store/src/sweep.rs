@@ -1,29 +1,35 @@
 //! Reading much of a range, by somebody who stops and goes on.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
-use crate::{Direction, KeyRange, KeyValue, Result, Snapshot};
+use parking_lot::Mutex;
+
+use crate::{Direction, KeyRange, KeyValue, Result, Scan, Snapshot};
 
 /// Entries, and bytes of them, that are read at once: to begin a scan costs as much as some dozen entries.
 // Limit: held in memory, and one entry more.
 const PART_ENTRIES: usize = 512;
 const PART_BYTES: usize = 1 << 20;
 
-/// The entries of a range in ascending order, one scan after the other: unlike a scan it borrows nothing. After an
-/// error it is over.
-#[derive(Debug)]
-pub struct Sweep {
-    snapshot: Arc<dyn Snapshot>,
-    /// What is still to be read.
-    range: KeyRange,
-    read: VecDeque<Result<KeyValue>>,
+/// The entries of a range in ascending order. Unlike a scan it borrows nothing. After an error it is over.
+pub struct Sweep(Way);
+
+enum Way {
+    /// The snapshot's own; what it reads belongs to the snapshot. The mutex is never locked: it lets several threads look
+    /// at who holds a sweep.
+    Swift(Mutex<Scan<'static>>, Arc<dyn Snapshot>),
+    Parts(Parts),
 }
 
 impl Sweep {
     /// Reads `range` as the snapshot shows it.
     pub fn new(snapshot: Arc<dyn Snapshot>, range: KeyRange) -> Sweep {
-        Sweep { snapshot, range, read: VecDeque::new() }
+        Sweep(match snapshot.sweep(&range) {
+            Some(entries) => Way::Swift(Mutex::new(entries), snapshot),
+            None => Way::Parts(Parts { snapshot, range, read: VecDeque::new() }),
+        })
     }
 }
 
@@ -31,14 +37,38 @@ impl Iterator for Sweep {
     type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Way::Swift(entries, _) => entries.get_mut().next(),
+            Way::Parts(parts) => parts.next(),
+        }
+    }
+}
+
+impl fmt::Debug for Sweep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Way::Swift(_, snapshot) => formatter.debug_tuple("Sweep").field(snapshot).finish(),
+            Way::Parts(parts) => formatter.debug_tuple("Sweep").field(&parts.range).finish(),
+        }
+    }
+}
+
+/// One scan after the other.
+struct Parts {
+    snapshot: Arc<dyn Snapshot>,
+    /// What is still to be read.
+    range: KeyRange,
+    read: VecDeque<Result<KeyValue>>,
+}
+
+impl Parts {
+    fn next(&mut self) -> Option<Result<KeyValue>> {
         if self.read.is_empty() {
             self.range = self.read_part();
         }
         self.read.pop_front()
     }
-}
 
-impl Sweep {
     /// Reads on, and returns what is left after that.
     fn read_part(&mut self) -> KeyRange {
         let mut n_bytes = 0;
@@ -70,13 +100,14 @@ mod tests {
         }
         store.commit(batch).wait().unwrap();
         let snapshot = store.snapshot();
-        let mut sweep = Sweep::new(Arc::clone(&snapshot), KeyRange::all());
+        let (range, read) = (KeyRange::all(), VecDeque::new());
+        let mut parts = Parts { snapshot: Arc::clone(&snapshot), range, read };
         let mut n_held = 0;
         for scanned in snapshot.scan(KeyRange::all(), Direction::Forward) {
-            assert_eq!(sweep.next(), Some(scanned));
-            n_held = n_held.max(sweep.read.len());
+            assert_eq!(parts.next(), Some(scanned));
+            n_held = n_held.max(parts.read.len());
         }
-        assert_eq!(sweep.next(), None);
+        assert_eq!(parts.next(), None);
         assert_eq!(n_held, 5, "the sixth of 200 KB is over a megabyte");
     }
 }

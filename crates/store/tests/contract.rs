@@ -4,7 +4,7 @@
 //! and name it in the list.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,6 +63,8 @@ suite!(
         a_dropped_load_can_be_deleted_and_leaves_the_rest_alone,
         a_discarded_range_can_be_deleted_and_the_rest_is_untouched,
         a_sweep_reads_what_a_scan_reads,
+        a_sweep_beside_writers_shows_one_moment,
+        a_sweep_shows_what_was_hidden_since,
     ]
 );
 
@@ -715,6 +717,85 @@ fn a_discarded_range_can_be_deleted_and_the_rest_is_untouched(fixture: &Fixture)
     }
 }
 
+/// The engine looks after every 10,000 of them which versions of a key nobody needs any more.
+fn let_go_of_snapshots(fixture: &Fixture, n: usize) {
+    for _ in 0..n {
+        fixture.store.snapshot_to_sweep(&KeyRange::new("", ""));
+    }
+}
+
+/// The engine drops what later writes hide when they go to a table, though this snapshot shows it.
+fn a_sweep_shows_what_was_hidden_since(fixture: &Fixture) {
+    let fixture = Fixture::new(fixture.kind);
+    for (key, value) in [("k", "before"), ("other", "one commit later")] {
+        let mut batch = Batch::new();
+        batch.put(key, value);
+        fixture.commit(batch);
+    }
+    let snapshot = fixture.store.snapshot_to_sweep(&KeyRange::all());
+    let_go_of_snapshots(&fixture, 10_000);
+    let mut batch = Batch::new();
+    batch.put("k", "after");
+    fixture.commit(batch);
+    fixture.store.prepare_sweep().wait().unwrap();
+    let swept: Vec<_> = store::Sweep::new(snapshot, KeyRange::all()).map(Result::unwrap).collect();
+    assert_eq!(
+        swept,
+        [("k", "before"), ("other", "one commit later")].map(|(k, v)| (k.into(), v.into()))
+    );
+}
+
+/// Each snapshot is of one moment, whatever is written and moved to tables then.
+fn a_sweep_beside_writers_shows_one_moment(fixture: &Fixture) {
+    const N_KEYS: u32 = 50;
+    let fixture = Fixture::new(fixture.kind);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // A commit gives all keys one value, or none of them another.
+            for round in 0.. {
+                let mut batch = Batch::new();
+                batch.put("other", format!("round {round}"));
+                for number in 0..if round % 8 == 0 { N_KEYS } else { 0 } {
+                    batch.put(loaded_key("k", number), format!("round {round}"));
+                }
+                fixture.commit(batch);
+                if is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+                thread::sleep(Duration::from_micros(100));
+            }
+        });
+        let (mut n_swift, mut before) = (0, VecDeque::new());
+        for turn in 0..30 {
+            if turn % 3 == 0 {
+                fixture.store.prepare_sweep().wait().unwrap();
+            }
+            let snapshot = fixture.store.snapshot_to_sweep(&KeyRange::all());
+            n_swift += usize::from(snapshot.sweep(&KeyRange::all()).is_some());
+            before.push_back(snapshot);
+            if before.len() > 4 {
+                before.pop_front();
+            }
+            let_go_of_snapshots(&fixture, 10_000);
+            // Read when the engine has gone on.
+            let snapshot = &before[0];
+            let swept = store::Sweep::new(Arc::clone(snapshot), KeyRange::all());
+            let swept: Vec<_> = swept.map(Result::unwrap).collect();
+            let scanned = snapshot.scan(KeyRange::all(), Direction::Forward);
+            assert!(swept.iter().cloned().map(Ok).eq(scanned), "{turn}");
+            let is_k = |key: &Bytes| key.starts_with(b"k/");
+            let values = swept.iter().filter(|(key, _)| is_k(key)).map(|(_, value)| value);
+            assert!(values.clone().all(|value| *value == swept[0].1), "{turn}");
+            assert!(swept.is_empty() || values.count() == N_KEYS as usize, "{turn}");
+        }
+        is_over.store(true, Ordering::SeqCst);
+        if matches!(fixture.kind, Kind::Embedded(_)) {
+            assert!(n_swift > 10, "{n_swift}");
+        }
+    });
+}
+
 /// Keys of several ages: loaded, changed, deleted and written again, partly after the snapshot was taken.
 fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
     let fixture = Fixture::new(fixture.kind);
@@ -731,13 +812,24 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
                 _ => batch.put(key, format!("round {round}")),
             }
         }
+        if round % 2 == 1 {
+            // Moves older entries out of memory than these, and they stay there.
+            fixture.store.prepare_sweep().wait().unwrap();
+        }
         fixture.commit(batch);
         snapshots.push(fixture.snapshot());
+        let swift = fixture.store.snapshot_to_sweep(&KeyRange::all());
+        let is_table = matches!(fixture.kind, Kind::Embedded(_));
+        assert_eq!(swift.sweep(&KeyRange::all()).is_some(), is_table);
+        snapshots.push(swift);
+        snapshots.push(fixture.store.snapshot_to_sweep(&KeyRange::prefix(b"b/")));
         if round % 2 == 1 {
             // One that is read to its end between the rounds disturbs none of the others.
             assert!(store::Sweep::new(fixture.snapshot(), KeyRange::all()).count() > 1_000);
         }
     }
+    // What hides the entries of these snapshots goes to tables while they are open.
+    fixture.store.prepare_sweep().wait().unwrap();
     let mut ranges = vec![KeyRange::all(), KeyRange::prefix(b"b/"), KeyRange::new("x", "z")];
     ranges.push(KeyRange::new(loaded_key("a", 17), loaded_key("a", 18)));
     ranges.push(KeyRange::new(loaded_key("a", 990), loaded_key("c", 700)));

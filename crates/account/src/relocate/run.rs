@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
 
     /// Copies one step; true at the end.
     async fn copy(self, relocation: &mut Relocation, thread: &mut BehindRequests) -> Result<bool> {
-        let step = match relocation.begin_reading()? {
+        let step = match relocation.begin_reading().await? {
             Some(reading) => {
                 let read = thread.run(move || reading.read()).await;
                 relocation.hand_over(read.ok_or_else(ended)??).await?

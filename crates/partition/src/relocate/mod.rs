@@ -157,9 +157,9 @@ impl Relocation {
 
     /// Begins a step that carries entries over as they are; `None` when the next step is of another kind. Its part
     /// that takes processor time, [`Reading::read`], may be done on any thread; then [`Relocation::hand_over`] goes on.
-    pub fn begin_reading(&mut self) -> Result<Option<Reading>> {
+    pub async fn begin_reading(&mut self) -> Result<Option<Reading>> {
         if self.carry.is_none() {
-            self.begin_carry()?;
+            self.begin_carry().await?;
         }
         let pace = self.pace;
         Ok(self.carry.take().map(|carry| Reading { carry, pace, step: Stepped::default() }))
@@ -193,14 +193,15 @@ impl Relocation {
     }
 
     /// Starts to carry the entries of the sources whose way that is.
-    fn begin_carry(&mut self) -> Result<()> {
+    async fn begin_carry(&mut self) -> Result<()> {
         let targets = || self.targets.iter().map(|(target, _)| target);
         let policy = self.targets.first().map(|(_, builder)| builder.policy());
         let Some(policy) = policy else { return Ok(()) };
         let mut readers = Vec::new();
         for source in self.sources.iter_mut().filter(|it| !it.is_plain && !it.is_copied) {
+            source.partition.inner().store.prepare_sweep().await?;
             // What was noted up to this look is in it.
-            let reader = source.listen()?;
+            let reader = source.listen(Partition::reader_to_sweep)?;
             match Carry::is_possible(&reader, policy, source.partition.epks(), targets())? {
                 None => source.is_plain = true,
                 Some(state) => {
@@ -229,13 +230,13 @@ impl Relocation {
 
     /// Copies the next entries or items.
     pub async fn copy_step(&mut self) -> Result<Stepped> {
-        if let Some(reading) = self.begin_reading()? {
+        if let Some(reading) = self.begin_reading().await? {
             return self.hand_over(reading.read()?).await;
         }
         let Some(source) = self.sources.iter_mut().find(|source| !source.is_copied) else {
             return Ok(Stepped { is_done: true, ..Stepped::default() });
         };
-        let reader = source.listen()?;
+        let reader = source.listen(Partition::reader)?;
         let (states, bytes, is_complete) = source.next_items(&reader, self.pace)?;
         let last = states.last().map(|(number, _)| *number);
         for (_, builder) in &mut self.targets {
@@ -390,12 +391,12 @@ impl Source {
 
     /// Takes over what the writer noted, as far as the returned look at the source shows it. Items beyond the copied
     /// ones are copied from this look or a later one, as they are after this.
-    fn listen(&mut self) -> Result<Reader> {
+    fn listen(&mut self, look: impl Fn(&Partition) -> Reader) -> Result<Reader> {
         let noted = self.partition.take_touched()?;
         if !noted.1.is_empty() {
             self.noted.push_back(noted);
         }
-        let reader = self.partition.reader();
+        let reader = look(&self.partition);
         let shown = reader.head()?.lsn;
         while self.noted.front().is_some_and(|(lsn, _)| *lsn <= shown) {
             let Some((_, touched)) = self.noted.pop_front() else { break };

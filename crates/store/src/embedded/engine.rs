@@ -44,6 +44,16 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// Returns a view of everything written so far.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
+    /// Returns a view like [`Engine::snapshot`], for who reads much of `range`.
+    fn snapshot_to_sweep(&self, _range: &KeyRange) -> Arc<dyn Snapshot> {
+        self.snapshot()
+    }
+
+    /// Moves what is in memory out of it, as far as that makes sweeps faster. Writes go on meanwhile.
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes entries beside the log, as many as `next` gives, until it says how it ends. Durable
     /// and in every later snapshot when it returns; after an error or when it was given up, any
     /// part of it may be.

@@ -191,6 +191,17 @@ pub(super) fn discard(shared: Arc<Shared>, engine: Arc<dyn Engine>, range: KeyRa
     }
 }
 
+/// Moves what is in memory to tables, on a thread of its own.
+pub(super) fn flush(engine: Arc<dyn Engine>) -> Commit {
+    let (commit, acknowledge) = Commit::pending();
+    let started = spawn("orrery-flush", move || {
+        let done = engine.flush();
+        drop(engine);
+        acknowledge.answer(done);
+    });
+    started.map_or_else(|error| Commit::ready(Err(error)), |_detached| commit)
+}
+
 fn publish(shared: &Shared) -> Result<()> {
     shared.queue.push_tables(shared.env.monotonic()).wait()
 }

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::committer::{Committer, Shared};
 use super::engine::Engine;
-use super::ingest::{TableIngest, discard};
+use super::ingest::{TableIngest, discard, flush};
 use super::queue::Queue;
 use crate::statistics::Recorder;
 use crate::{
@@ -70,6 +70,17 @@ impl EmbeddedStore {
 impl Store for EmbeddedStore {
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         Arc::clone(&self.shared.published.read())
+    }
+
+    fn prepare_sweep(&self) -> Commit {
+        self.engine().map_or_else(|error| Commit::ready(Err(error)), flush)
+    }
+
+    fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
+        match self.engine() {
+            Ok(engine) => engine.snapshot_to_sweep(range),
+            Err(_) => self.snapshot(),
+        }
     }
 
     fn commit(&self, batch: Batch) -> Commit {

@@ -10,9 +10,11 @@ use bytes::Bytes;
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
 };
+use model::Env;
 use parking_lot::Mutex;
 
 use super::rest::Rest;
+use super::sweep::{Moment, Swift};
 use super::{log, tables};
 use crate::embedded::directory::{Content, Directory};
 use crate::embedded::engine::{Engine, Feed, Writes};
@@ -46,8 +48,8 @@ const TOP_RUNS_MAX: usize = 28;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 // Limit: a minute; a full memory table is written in about a second.
 const LOOKS_MAX: u32 = 12_000;
-// Limit: five seconds, so that a stop ends before impatient supervisors kill. What is not moved by then stays in the log.
-const SETTLING_LOOKS_MAX: u32 = 1_000;
+// Limit: so that a stop ends before impatient supervisors kill. What is not moved by then stays in the log.
+const SETTLING_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) struct LsmEngine {
     // Dropped in this order: the directory stays locked until the engine is gone.
@@ -59,6 +61,7 @@ pub(crate) struct LsmEngine {
     is_settled: AtomicBool,
     /// Held while entries go into memory, and while tables are added that must be younger than these.
     writing: Mutex<()>,
+    env: Env,
 }
 
 impl LsmEngine {
@@ -75,7 +78,8 @@ impl LsmEngine {
         }
         let rest = Rest::start(database.clone(), keyspace.clone())?;
         let (directory, is_settled) = (Arc::new(directory), AtomicBool::new(false));
-        Ok(LsmEngine { rest, keyspace, database, directory, is_settled, writing: Mutex::new(()) })
+        let (writing, env) = (Mutex::new(()), options.env.clone());
+        Ok(LsmEngine { rest, keyspace, database, directory, is_settled, writing, env })
     }
 
     /// Waits until the workers have caught up. An engine whose workers died says so when asked to
@@ -99,12 +103,6 @@ impl LsmEngine {
         Ok(false)
     }
 
-    /// Moves what is in memory to tables.
-    fn flush(&self) -> Result<()> {
-        self.rotate()?;
-        self.wait_while(|keyspace| self.is_flushing(keyspace))
-    }
-
     fn rotate(&self) -> Result<()> {
         let rotated = self.keyspace.rotate_memtable();
         rotated.map(drop).map_err(|error| to_error("cannot move data out of the log", &error))
@@ -119,6 +117,11 @@ impl LsmEngine {
             return Err(Error::Unavailable("the engine was settled".into()));
         }
         Ok(())
+    }
+
+    fn look(&self, view: fjall::Snapshot, swift: Option<Swift>) -> LsmSnapshot {
+        let keyspace = self.keyspace.clone();
+        LsmSnapshot { view, swift, keyspace, _directory: Arc::clone(&self.directory) }
     }
 
     fn persist(&self, mode: PersistMode) -> Result<()> {
@@ -150,11 +153,21 @@ impl Engine for LsmEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::new(LsmSnapshot {
-            view: self.database.snapshot(),
-            keyspace: self.keyspace.clone(),
-            _directory: Arc::clone(&self.directory),
-        })
+        Arc::new(self.look(self.database.snapshot(), None))
+    }
+
+    fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
+        let (moment, view) = {
+            let _writing = self.writing.lock();
+            (Moment::find(&self.keyspace), self.database.snapshot())
+        };
+        let swift = moment.map(|moment| Swift::new(moment, range.clone(), view.seqno()));
+        Arc::new(self.look(view, swift))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.rotate()?;
+        self.wait_while(|keyspace| self.is_flushing(keyspace))
     }
 
     fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<()> {
@@ -198,8 +211,12 @@ impl Engine for LsmEngine {
         // A load that is being added goes first.
         drop(self.writing.lock());
         self.rotate()?;
-        let is_flushed =
-            self.has_caught_up(SETTLING_LOOKS_MAX, |keyspace| self.is_flushing(keyspace))?;
+        let begin = self.env.monotonic();
+        self.has_caught_up(LOOKS_MAX, |keyspace| {
+            let waited = self.env.monotonic().saturating_sub(begin);
+            self.is_flushing(keyspace) && waited < SETTLING_MAX
+        })?;
+        let is_flushed = !self.is_flushing(&self.keyspace);
         self.persist(PersistMode::SyncAll)?;
         // Invariant: nothing is in memory, so all that the log holds is in synced tables, and the
         // log may go. The engine itself would keep up to 64 MB and read it all at the next start.
@@ -225,6 +242,8 @@ impl fmt::Debug for LsmEngine {
 
 struct LsmSnapshot {
     view: fjall::Snapshot,
+    /// How to read much, if it was taken for that.
+    swift: Option<Swift>,
     keyspace: Keyspace,
     /// Dropped last: it stays locked as long as this reads from it.
     _directory: Arc<Directory>,
@@ -250,6 +269,11 @@ impl Snapshot for LsmSnapshot {
             Direction::Forward => Box::new(found.map(to_entry)),
             Direction::Backward => Box::new(found.rev().map(to_entry)),
         }
+    }
+
+    fn sweep(&self, range: &KeyRange) -> Option<Scan<'static>> {
+        let merged = self.swift.as_ref()?.sweep(range)?;
+        Some(Box::new(merged))
     }
 }
 

@@ -6,6 +6,7 @@
 mod engine;
 mod log;
 mod rest;
+mod sweep;
 mod tables;
 
 pub(super) use engine::LsmEngine;
