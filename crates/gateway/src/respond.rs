@@ -76,14 +76,17 @@ fn with_substatus(status: Status, results: &[BatchResult], action: Action) -> St
 fn feed(owner_rid: &str, envelope: &str, rows: &[Bytes]) -> Bytes {
     let n_bytes: usize = rows.iter().map(|row| row.len() + 1).sum();
     let mut out = Vec::with_capacity(n_bytes + owner_rid.len() + envelope.len() + 48);
-    // Writing into memory does not fail; rids and envelopes need no escapes.
-    let _ = write!(out, "{{\"_rid\":\"{owner_rid}\",\"{envelope}\":[");
+    // Rids and envelopes need no escapes.
+    for part in ["{\"_rid\":\"", owner_rid, "\",\"", envelope, "\":["] {
+        out.extend_from_slice(part.as_bytes());
+    }
     for (index, row) in rows.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
         out.extend_from_slice(row);
     }
+    // Writing into memory does not fail.
     let _ = write!(out, "],\"_count\":{}}}", rows.len());
     out.into()
 }

@@ -103,11 +103,13 @@ fn new_activity_id(env: &Env) -> HeaderValue {
     bytes[6] = bytes[6] & 0x0F | 0x40;
     bytes[8] = bytes[8] & 0x3F | 0x80;
     let mut text = [b'-'; 36];
-    // The places of the hyphens in 8-4-4-4-12.
-    let places = (0..36).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0F]);
-    for (place, digit) in places.zip(digits) {
-        text[place] = HEX[usize::from(digit)];
+    let mut place = 0;
+    for (index, byte) in bytes.iter().enumerate() {
+        // The hyphens in 8-4-4-4-12.
+        place += usize::from(matches!(index, 4 | 6 | 8 | 10));
+        text[place] = HEX[usize::from(byte >> 4)];
+        text[place + 1] = HEX[usize::from(byte & 0x0F)];
+        place += 2;
     }
     HeaderValue::from_bytes(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }

@@ -53,11 +53,7 @@ fn main() {
         let body = ItemBody::parse(bytes).unwrap();
         measure(&env, "  ItemBody::partition_key", || body.partition_key(&definition));
         let rid = Rid::item(&Rid::container(1, 2), 3);
-        let link = format!(
-            "dbs/{}/colls/{}/docs/{rid}/",
-            rid.database_rid(),
-            rid.container_rid().unwrap()
-        );
+        let link = format!("dbs/{}/colls/{}/", rid.database_rid(), rid.container_rid().unwrap());
         let splice = || {
             let etag = ETag::from_lsn(Lsn(7), 1_700_000_000);
             with_system_properties(black_box(body.text()), &rid, &link, &etag, 1_700_000_000, None)

@@ -24,6 +24,7 @@ use base64::{
 };
 
 const BYTES_MAX: usize = 20;
+const TEXT_BYTES_MAX: usize = BYTES_MAX.div_ceil(3) * 4;
 
 /// The top bit of byte 4 tells containers from users.
 const CONTAINER_MARK: u8 = 0x80;
@@ -147,7 +148,6 @@ impl Rid {
 
     /// Parses the wire form; `None` unless it is exactly what `to_string` would give.
     pub fn parse(text: &str) -> Option<Rid> {
-        const TEXT_BYTES_MAX: usize = BYTES_MAX.div_ceil(3) * 4;
         if text.len() > TEXT_BYTES_MAX {
             return None;
         }
@@ -200,6 +200,14 @@ impl Rid {
     /// Returns the bytes behind the text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
+    }
+
+    /// Lends the text.
+    pub(crate) fn with_text<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
+        let mut text = [0; TEXT_BYTES_MAX];
+        // Invariant: the text of every rid fits.
+        let length = ENGINE.encode_slice(self.as_bytes(), &mut text).unwrap_or_default();
+        read(&text[..length])
     }
 
     fn from_parts(parts: &[&[u8]]) -> Rid {
@@ -266,9 +274,7 @@ impl PartialOrd for Rid {
 
 impl fmt::Display for Rid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; BYTES_MAX.div_ceil(3) * 4];
-        let length = ENGINE.encode_slice(self.as_bytes(), &mut text).map_err(|_| fmt::Error)?;
-        f.write_str(std::str::from_utf8(&text[..length]).map_err(|_| fmt::Error)?)
+        self.with_text(|text| f.write_str(std::str::from_utf8(text).map_err(|_| fmt::Error)?))
     }
 }
 

@@ -311,10 +311,12 @@ proptest! {
         let body = ItemBody::parse(loosely(&item, seed).as_bytes()).unwrap();
         let rid = Rid::item(&Rid::container(3, 4), 5);
         let etag = ETag::from_lsn(Lsn(6), ts);
-        let text = with_system_properties(body.text(), &rid, "dbs/x/colls/y/docs/z/", &etag, ts, lsn.map(Lsn));
+        let text = with_system_properties(body.text(), &rid, "dbs/x/colls/y/", &etag, ts, lsn.map(Lsn));
         let value = parse(&text).unwrap();
         prop_assert_eq!(without_system(&value).to_text(), body.to_value().to_text());
         prop_assert_eq!(value.get("_etag").and_then(Value::as_str), Some(etag.as_str()));
+        let link = format!("dbs/x/colls/y/docs/{rid}/");
+        prop_assert_eq!(value.get("_self").and_then(Value::as_str), Some(link.as_str()));
         prop_assert_eq!(value.get("_lsn").is_some(), lsn.is_some());
         // What a client reads and sends back is stored as it was.
         let sent_back = ItemBody::parse(&text).unwrap();

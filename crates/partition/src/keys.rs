@@ -119,7 +119,15 @@ impl Keys {
     }
 
     pub(crate) fn item(self, number: u64) -> Vec<u8> {
-        self.number(Family::Item, number)
+        self.item_array(number).to_vec()
+    }
+
+    /// The key of an item for a look at it, of which a query takes many.
+    pub(crate) fn item_array(self, number: u64) -> [u8; PREFIX_BYTES + 8] {
+        let [i0, i1, i2, i3, i4, i5, i6, i7] = self.incarnation.to_be_bytes();
+        let [n0, n1, n2, n3, n4, n5, n6, n7] = number.to_be_bytes();
+        let family = Family::Item as u8;
+        [i0, i1, i2, i3, i4, i5, i6, i7, family, n0, n1, n2, n3, n4, n5, n6, n7]
     }
 
     /// The items created after item `after`, in creation order.
@@ -241,12 +249,6 @@ impl Keys {
         let mut key = Vec::with_capacity(PREFIX_BYTES + room);
         key.extend_from_slice(&self.incarnation.to_be_bytes());
         key.push(family as u8);
-        key
-    }
-
-    fn number(self, family: Family, number: u64) -> Vec<u8> {
-        let mut key = self.start(family, 8);
-        key.extend_from_slice(&number.to_be_bytes());
         key
     }
 

@@ -76,7 +76,7 @@ impl Reader {
 
     /// Returns the item with this number, dead or alive.
     pub(crate) fn item(&self, number: u64) -> Result<Option<ItemRecord>> {
-        self.snapshot.get(&self.keys.item(number))?.map(ItemRecord::decode).transpose()
+        self.snapshot.get(&self.keys.item_array(number))?.map(ItemRecord::decode).transpose()
     }
 
     pub(crate) fn scan(&self, range: KeyRange) -> Scan<'_> {
@@ -103,8 +103,8 @@ pub(crate) fn render(
     lsn: Option<Lsn>,
 ) -> Bytes {
     let rid = Rid::item(&settings.container, number);
-    let self_link = format!("{}docs/{rid}/", settings.container_link);
-    model::with_system_properties(text, &rid, &self_link, etag, u64::from(ts), lsn).into()
+    let link = &settings.container_link;
+    model::with_system_properties(text, &rid, link, etag, u64::from(ts), lsn).into()
 }
 
 /// A scope in the form that item headers are compared with.

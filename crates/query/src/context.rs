@@ -255,6 +255,9 @@ impl<'c> Run<'c> {
     }
 }
 
+/// Bytes of a member beside its name and its value.
+pub(crate) const MEMBER_BYTES: usize = 4;
+
 /// Estimates the memory of a value, close to the length of its JSON text.
 pub(crate) fn estimated_bytes(value: &Value) -> usize {
     match value {
@@ -265,8 +268,9 @@ pub(crate) fn estimated_bytes(value: &Value) -> usize {
             2 + list.iter().map(|element| 1 + estimated_bytes(element)).sum::<usize>()
         }
         Value::Object(object) => {
-            let members =
-                object.iter().map(|(name, value)| name.len() + 4 + estimated_bytes(value));
+            let members = object
+                .iter()
+                .map(|(name, value)| MEMBER_BYTES + name.len() + estimated_bytes(value));
             2 + members.sum::<usize>()
         }
     }

@@ -113,9 +113,9 @@ impl StoredItem {
     /// Returns the item as a client reads it.
     fn to_text(&self) -> Bytes {
         let Some(system) = &self.system else { return Bytes::copy_from_slice(&self.text) };
-        let (rid, link, etag) = (&system.rid, system.link(), system.etag());
+        let (rid, link, etag) = (&system.rid, &system.container_link, system.etag());
         let ts = u64::from(system.ts);
-        model::with_system_properties(&self.text, rid, &link, &etag, ts, None).into()
+        model::with_system_properties(&self.text, rid, link, &etag, ts, None).into()
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(read.as_object().unwrap().len(), 1, "{name}");
             assert_eq!(read.get(name).unwrap().to_text(), value.to_text(), "{name}");
         }
-        assert_eq!(item.to_row().to_bytes(), whole.to_text());
+        assert_eq!(Row::texts(&[item.to_row()]), [whole.to_text()]);
     }
 
     #[test]

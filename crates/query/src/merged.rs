@@ -45,9 +45,9 @@ impl<S: ItemSource + Sync> MergedSource<S> {
         }))
     }
 
-    /// The indexes of all sources; `None` if one has none.
-    fn indexes(&self) -> Option<Vec<&dyn ItemIndex>> {
-        self.sources.iter().map(ItemSource::index).collect()
+    /// The indexes of all sources: queries ask for them only where no source lacks one.
+    fn indexes(&self) -> impl Iterator<Item = &dyn ItemIndex> {
+        self.sources.iter().filter_map(ItemSource::index)
     }
 }
 
@@ -88,7 +88,8 @@ impl<S: ItemSource + Sync> ItemSource for MergedSource<S> {
     }
 
     fn index(&self) -> Option<&dyn ItemIndex> {
-        self.indexes().map(|_| self as &dyn ItemIndex)
+        let is_indexed = self.sources.iter().all(|source| source.index().is_some());
+        is_indexed.then_some(self)
     }
 
     fn parts(&self) -> Option<Parts<'_>> {
@@ -99,12 +100,11 @@ impl<S: ItemSource + Sync> ItemSource for MergedSource<S> {
 
 impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
     fn covers(&self, path: &IndexPath) -> bool {
-        self.indexes().is_some_and(|indexes| indexes.iter().all(|index| index.covers(path)))
+        self.indexes().all(|index| index.covers(path))
     }
 
     fn declared(&self) -> Vec<(&str, &Declared)> {
-        let indexes = self.indexes().unwrap_or_default();
-        let mut lists = indexes.iter().map(|index| index.declared());
+        let mut lists = self.indexes().map(ItemIndex::declared);
         let mut common = lists.next().unwrap_or_default();
         for list in lists {
             common.retain(|(name, _)| list.iter().any(|(own, _)| own == name));
@@ -119,9 +119,8 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
         after: Option<(&[u8], u64)>,
         direction: Direction,
     ) -> Entries<'_> {
-        let indexes = self.indexes().unwrap_or_default();
-        let lists = indexes
-            .iter()
+        let lists = self
+            .indexes()
             .enumerate()
             .map(|(place, index)| self.placed(index.seek_in(name, span, after, direction), place));
         merge(lists.collect(), move |left, right| {
@@ -134,16 +133,17 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>> {
-        let indexes = self.indexes().unwrap_or_default();
         let locality = number >> LOCALITY_BITS;
         let likely = self.places.borrow().get(&locality).copied();
-        if let Some(index) = likely.and_then(|likely| indexes.get(likely))
+        if let Some(index) = likely.and_then(|likely| self.sources.get(likely)?.index())
             && let Some(item) = index.fetch(number)?
         {
             return Ok(Some(item));
         }
-        for (place, index) in indexes.iter().enumerate().filter(|(place, _)| Some(*place) != likely)
-        {
+        for (place, index) in self.indexes().enumerate() {
+            if Some(place) == likely {
+                continue;
+            }
             if let Some(item) = index.fetch(number)? {
                 self.places.borrow_mut().insert(locality, place);
                 return Ok(Some(item));
@@ -158,8 +158,7 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
         after: Option<u64>,
         direction: Direction,
     ) -> Option<Numbers<'_>> {
-        let indexes = self.indexes()?;
-        let lists = indexes.iter().map(|index| index.without(path, after, direction));
+        let lists = self.indexes().map(|index| index.without(path, after, direction));
         let lists = lists.collect::<Option<Vec<_>>>()?;
         Some(merge(lists, move |left, right| match direction {
             Direction::Forward => left < right,
@@ -169,7 +168,7 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
 
     fn each_packed(&self, name: &str, visit: &mut dyn FnMut(u64, &[u8]) -> bool) -> Result<()> {
         let mut goes_on = true;
-        for index in self.indexes().unwrap_or_default() {
+        for index in self.indexes() {
             if goes_on {
                 index.each_packed(name, &mut |number, packed| {
                     goes_on = visit(number, packed);
@@ -181,18 +180,18 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
     }
 
     fn n_items(&self) -> Option<u64> {
-        self.indexes()?.iter().map(|index| index.n_items()).sum()
+        self.indexes().map(ItemIndex::n_items).sum()
     }
 
     fn n_indexed(&self) -> Option<u64> {
-        self.indexes()?.iter().map(|index| index.n_indexed()).sum()
+        self.indexes().map(ItemIndex::n_indexed).sum()
     }
 
     fn is_exact(&self) -> bool {
-        self.indexes().is_some_and(|indexes| indexes.iter().all(|index| index.is_exact()))
+        self.indexes().all(ItemIndex::is_exact)
     }
 
     fn counts_exactly(&self) -> bool {
-        self.indexes().is_some_and(|indexes| indexes.iter().all(|index| index.counts_exactly()))
+        self.indexes().all(ItemIndex::counts_exactly)
     }
 }

@@ -6,13 +6,15 @@ use model::Value;
 use crate::context::estimated_bytes;
 use crate::value::value_key;
 
-/// One row: a computed value, or the text of an item that is returned as it is.
+/// One row: a computed value, or the text of an item that is returned as it is or of an object that was written at once.
 #[derive(Clone, Debug)]
 pub enum Row {
     /// A value.
     Value(Value),
     /// The text of a value.
     Text(Bytes),
+    /// The text of an object whose members were computed, and what [`Row::n_bytes`] says of it.
+    Written(Vec<u8>, usize),
 }
 
 impl From<Value> for Row {
@@ -22,15 +24,33 @@ impl From<Value> for Row {
 }
 
 impl Row {
-    /// Returns the JSON text.
-    pub fn to_bytes(&self) -> Bytes {
-        match self {
-            Row::Value(value) => {
-                let mut bytes = Vec::new();
-                value.write_to(&mut bytes);
-                bytes.into()
+    /// Returns the JSON texts of rows. Computed ones stand one after another, which costs less than a place for each.
+    pub fn texts(rows: &[Row]) -> Vec<Bytes> {
+        let mut written = Vec::with_capacity(rows.iter().map(Row::computed_bytes).sum());
+        let mut lengths = Vec::with_capacity(rows.len());
+        for row in rows {
+            let start = written.len();
+            match row {
+                Row::Value(value) => value.write_to(&mut written),
+                Row::Text(_) => {}
+                Row::Written(text, _) => written.extend_from_slice(text),
             }
+            lengths.push(written.len() - start);
+        }
+        let mut written = Bytes::from(written);
+        let text = |(row, length): (&Row, usize)| match row {
             Row::Text(text) => text.clone(),
+            Row::Value(_) | Row::Written(..) => written.split_to(length),
+        };
+        rows.iter().zip(lengths).map(text).collect()
+    }
+
+    /// About the length of the text, unless it exists.
+    fn computed_bytes(&self) -> usize {
+        match self {
+            Row::Value(value) => estimated_bytes(value),
+            Row::Text(_) => 0,
+            Row::Written(text, _) => text.len(),
         }
     }
 
@@ -38,8 +58,9 @@ impl Row {
     pub fn into_value(self) -> Value {
         match self {
             Row::Value(value) => value,
-            // Invariant: the text of an item was checked when it was written.
+            // Invariant: the text of an item was checked when it was written, and ours is JSON.
             Row::Text(text) => model::json::parse(&text).unwrap_or_default(),
+            Row::Written(text, _) => model::json::parse(&text).unwrap_or_default(),
         }
     }
 
@@ -47,7 +68,7 @@ impl Row {
     pub(crate) fn key(&self) -> Vec<u8> {
         match self {
             Row::Value(value) => value_key(Some(value)),
-            Row::Text(_) => value_key(Some(&self.clone().into_value())),
+            Row::Text(_) | Row::Written(..) => value_key(Some(&self.clone().into_value())),
         }
     }
 
@@ -56,6 +77,7 @@ impl Row {
         match self {
             Row::Value(value) => estimated_bytes(value),
             Row::Text(text) => text.len(),
+            Row::Written(_, n_bytes) => *n_bytes,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The seam to the data: where items come from, and what an index of them offers.
 
+use bytes::Bytes;
 use model::Failure;
 
 use crate::error::Error;
@@ -10,7 +11,7 @@ pub use crate::item::{SourceItem, StoredItem, System};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct IndexEntry {
     /// The bytes of the term.
-    pub term: Vec<u8>,
+    pub term: Bytes,
     /// The item that has it.
     pub number: u64,
 }

@@ -303,7 +303,7 @@ impl ItemRequest<'_> {
     /// The rows as they are sent.
     pub(super) fn texts(&self, page: &query::Page, totals: &mut Totals) -> Vec<Bytes> {
         let start = self.inner.env().monotonic();
-        let texts = page.rows.iter().map(query::Row::to_bytes).collect();
+        let texts = query::Row::texts(&page.rows);
         totals.times.write += self.inner.env().monotonic().saturating_sub(start);
         texts
     }

@@ -31,8 +31,10 @@ impl UdfHost for ContainerUdfs {
 
 /// Says whether a query might call a function; one that only looks so runs a little dearer.
 pub(super) fn may_call(text: &str) -> bool {
-    text.as_bytes().windows(4).any(|window| window.eq_ignore_ascii_case(b"udf."))
-        || text.as_bytes().windows(4).any(|window| window.eq_ignore_ascii_case(b"udf "))
+    text.as_bytes().windows(4).any(|window| match window {
+        [name @ .., b'.' | b' '] => name.eq_ignore_ascii_case(b"udf"),
+        _ => false,
+    })
 }
 
 /// The host that knows these functions.

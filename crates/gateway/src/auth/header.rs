@@ -31,24 +31,18 @@ pub(super) fn decode(value: &str) -> Result<Cow<'_, str>, Error> {
     if value.len() > IDENTITY_BYTES_MAX {
         return Err(Error::AuthorizationMalformed("it is too long"));
     }
-    let mut pieces = value.split('%');
-    let first = pieces.next().unwrap_or_default();
-    if first.len() == value.len() {
+    if !value.contains('%') {
         return Ok(Cow::Borrowed(value));
     }
     let mut bytes = Vec::with_capacity(value.len());
-    bytes.extend_from_slice(first.as_bytes());
-    for piece in pieces {
-        let digits = piece.as_bytes().split_first_chunk::<2>();
+    let mut rest = value.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.split_first_chunk::<2>().filter(|_| first == b'%');
         let decoded =
-            digits.and_then(|([high, low], rest)| Some((hex(*high)? << 4 | hex(*low)?, rest)));
-        if let Some((byte, rest)) = decoded {
-            bytes.push(byte);
-            bytes.extend_from_slice(rest);
-        } else {
-            bytes.push(b'%');
-            bytes.extend_from_slice(piece.as_bytes());
-        }
+            digits.and_then(|([high, low], after)| Some((hex(*high)? << 4 | hex(*low)?, after)));
+        let (byte, after) = decoded.unwrap_or((first, after));
+        bytes.push(byte);
+        rest = after;
     }
     let text = String::from_utf8(bytes);
     text.map(Cow::Owned).map_err(|_| Error::AuthorizationMalformed("it is not UTF-8"))

@@ -6,6 +6,8 @@
 
 use std::{cmp::Ordering, fmt};
 
+use super::write::Target;
+
 /// A number: exact value for 64-bit integers, double for all others, and its original spelling.
 #[derive(Debug, Clone)]
 pub struct Number(Repr);
@@ -87,6 +89,15 @@ impl Number {
         match self.worth() {
             Worth::Int(_) => true,
             Worth::Float(double) => double.fract() == 0.0,
+        }
+    }
+
+    /// Appends what [`fmt::Display`] shows.
+    pub(super) fn write_to(&self, target: &mut impl Target) {
+        match &self.0 {
+            Repr::Int(integer) => target.text(itoa::Buffer::new().format(*integer)),
+            Repr::Float(_) => target.text(&self.to_string()),
+            Repr::Text(_, text) => target.text(text),
         }
     }
 

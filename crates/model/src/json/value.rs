@@ -125,8 +125,7 @@ impl Value {
     /// Returns the compact JSON text.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        // A string never refuses text.
-        let _ = super::write::write_value(self, &mut text);
+        super::write::write_value(self, &mut text);
         text
     }
 }
@@ -134,7 +133,7 @@ impl Value {
 impl fmt::Display for Value {
     /// Writes the compact JSON text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::write::write_value(self, f)
+        f.write_str(&self.to_text())
     }
 }
 

@@ -1,90 +1,98 @@
 //! [`Value`] → text: compact, strings escaped no more than JSON demands.
 
-use std::fmt;
-
 use super::{Value, scan};
 
 impl Value {
     /// Appends the compact JSON text.
     pub fn write_to(&self, target: &mut Vec<u8>) {
-        // A vector never refuses bytes.
-        let _ = write_value(self, &mut Bytes(target));
+        write_value(self, target);
     }
 }
 
 /// Appends a JSON string, quotes included.
 pub fn write_string(text: &str, target: &mut Vec<u8>) {
-    if scan::plain_length(text.as_bytes()) == text.len() {
-        target.reserve(text.len() + 2);
-        target.push(b'"');
-        target.extend_from_slice(text.as_bytes());
-        target.push(b'"');
-        return;
+    write_quoted(text, target);
+}
+
+/// Where text goes. Memory never refuses any, which spares the detour over `fmt`.
+pub(super) trait Target {
+    fn text(&mut self, text: &str);
+
+    /// Appends a character of ASCII.
+    fn ascii(&mut self, byte: u8);
+}
+
+impl Target for Vec<u8> {
+    fn text(&mut self, text: &str) {
+        self.extend_from_slice(text.as_bytes());
     }
-    // A vector never refuses bytes.
-    let _ = write_quoted(text, &mut Bytes(target));
+
+    fn ascii(&mut self, byte: u8) {
+        self.push(byte);
+    }
+}
+
+impl Target for String {
+    fn text(&mut self, text: &str) {
+        self.push_str(text);
+    }
+
+    fn ascii(&mut self, byte: u8) {
+        self.push(char::from(byte));
+    }
 }
 
 /// Recursion is bounded by the depth of the value, which the parser bounds.
-pub(super) fn write_value(value: &Value, target: &mut impl fmt::Write) -> fmt::Result {
+pub(super) fn write_value(value: &Value, target: &mut impl Target) {
     match value {
-        Value::Null => target.write_str("null"),
-        Value::Bool(true) => target.write_str("true"),
-        Value::Bool(false) => target.write_str("false"),
-        Value::Number(number) => write!(target, "{number}"),
+        Value::Null => target.text("null"),
+        Value::Bool(true) => target.text("true"),
+        Value::Bool(false) => target.text("false"),
+        Value::Number(number) => number.write_to(target),
         Value::String(text) => write_quoted(text, target),
         Value::Array(elements) => {
-            let mut separator = '[';
+            let mut separator = b'[';
             for element in elements {
-                target.write_char(separator)?;
-                write_value(element, target)?;
-                separator = ',';
+                target.ascii(separator);
+                write_value(element, target);
+                separator = b',';
             }
-            target.write_str(if elements.is_empty() { "[]" } else { "]" })
+            target.text(if elements.is_empty() { "[]" } else { "]" });
         }
         Value::Object(object) => {
-            let mut separator = '{';
+            let mut separator = b'{';
             for (name, value) in object.iter() {
-                target.write_char(separator)?;
-                write_quoted(name, target)?;
-                target.write_char(':')?;
-                write_value(value, target)?;
-                separator = ',';
+                target.ascii(separator);
+                write_quoted(name, target);
+                target.ascii(b':');
+                write_value(value, target);
+                separator = b',';
             }
-            target.write_str(if object.is_empty() { "{}" } else { "}" })
+            target.text(if object.is_empty() { "{}" } else { "}" });
         }
     }
 }
 
-fn write_quoted(text: &str, target: &mut impl fmt::Write) -> fmt::Result {
-    target.write_char('"')?;
+fn write_quoted(text: &str, target: &mut impl Target) {
+    target.ascii(b'"');
     let mut rest = text;
     loop {
         let (plain, special) = rest.split_at(scan::plain_length(rest.as_bytes()));
-        target.write_str(plain)?;
+        target.text(plain);
         let Some(&byte) = special.as_bytes().first() else { break };
         match byte {
-            b'"' => target.write_str("\\\""),
-            b'\\' => target.write_str("\\\\"),
-            b'\n' => target.write_str("\\n"),
-            b'\r' => target.write_str("\\r"),
-            b'\t' => target.write_str("\\t"),
-            0x08 => target.write_str("\\b"),
-            0x0C => target.write_str("\\f"),
-            _ => write!(target, "\\u{byte:04x}"),
-        }?;
+            b'"' => target.text("\\\""),
+            b'\\' => target.text("\\\\"),
+            b'\n' => target.text("\\n"),
+            b'\r' => target.text("\\r"),
+            b'\t' => target.text("\\t"),
+            0x08 => target.text("\\b"),
+            0x0C => target.text("\\f"),
+            _ => target.text(&format!("\\u{byte:04x}")),
+        }
         rest = &special[1..];
     }
-    target.write_char('"')
-}
-
-struct Bytes<'a>(&'a mut Vec<u8>);
-
-impl fmt::Write for Bytes<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
-    }
+    target.ascii(b'"');
 }
 
 #[cfg(test)]

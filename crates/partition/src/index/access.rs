@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use model::Lsn;
 use parking_lot::Mutex;
-use query::index::{Declared, IndexPath, PATH_BYTES_MAX, TermSpan};
+use query::index::{Declared, IndexPath, PATH_BYTES_MAX, PathStep, TermSpan};
 use query::{Direction, Entries, IndexEntry, ItemIndex, Numbers, SourceItem};
 use store::Snapshot;
 
@@ -122,6 +122,12 @@ fn path_record(reader: &Reader, path: &str) -> Result<Option<PathRecord>> {
     record.map(|bytes| PathRecord::decode(&bytes)).transpose()
 }
 
+/// Says whether a path is [`TIME_PATH`].
+fn is_time(path: &IndexPath) -> bool {
+    let name = TIME_PATH.trim_start_matches('/');
+    matches!(path.steps(), [PathStep::Name(own)] if own == name)
+}
+
 fn store_direction(direction: Direction) -> store::Direction {
     match direction {
         Direction::Forward => store::Direction::Forward,
@@ -153,7 +159,7 @@ impl Source {
         let entries = self.reader.snapshot.scan(range, store_direction(direction));
         entries.map(|entry| {
             let (key, _) = entry?;
-            Ok(IndexEntry { term: term_of(&key)?.to_vec(), number: number_of_term(&key)? })
+            Ok(IndexEntry { term: key.slice_ref(term_of(&key)?), number: number_of_term(&key)? })
         })
     }
 
@@ -191,18 +197,21 @@ impl Source {
 impl ItemIndex for Source {
     fn covers(&self, path: &IndexPath) -> bool {
         let Some(view) = &self.index else { return false };
-        let text = path.to_string();
         // Wire: the time of the last write is indexed whatever the policy says.
-        if text == TIME_PATH {
+        if is_time(path) {
             return self.reader.head().is_ok_and(|head| head.merged == Lsn::ZERO);
         }
         if !view.look.state.rules.covers(path) {
             return false;
         }
+        let has_room = view.look.state.n_paths < u16::MAX;
+        if has_room && path.text_bytes_max() <= PATH_BYTES_MAX {
+            return true;
+        }
         // When the book of paths is full, only those in it are indexed.
+        let text = path.to_string();
         text.len() <= PATH_BYTES_MAX
-            && (view.look.state.n_paths < u16::MAX
-                || path_record(&self.reader, &text).is_ok_and(|record| record.is_some()))
+            && (has_room || path_record(&self.reader, &text).is_ok_and(|record| record.is_some()))
     }
 
     fn declared(&self) -> Vec<(&str, &Declared)> {

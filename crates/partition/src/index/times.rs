@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
 use model::{Lsn, Value};
 use query::index::{Term, TermSpan};
 use query::{Direction, IndexEntry};
@@ -73,7 +74,8 @@ impl Reader {
                 group.reverse();
             }
             let term = term(second);
-            let entry = |number| Ok(IndexEntry { term: term.as_bytes().to_vec(), number });
+            let entry =
+                |number| Ok(IndexEntry { term: Bytes::copy_from_slice(term.as_bytes()), number });
             Some(group.into_iter().map(entry).collect::<Vec<_>>())
         })
         .flatten())

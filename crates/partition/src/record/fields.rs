@@ -18,7 +18,9 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (field, left) = self.left.split_first_chunk::<N>().ok_or(Error::Corrupt(self.what))?;
+        let Some((field, left)) = self.left.split_first_chunk::<N>() else {
+            return Err(Error::Corrupt(self.what));
+        };
         self.left = left;
         Ok(*field)
     }
@@ -40,7 +42,9 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn take(&mut self, n_bytes: usize) -> Result<&'a [u8]> {
-        let (field, left) = self.left.split_at_checked(n_bytes).ok_or(Error::Corrupt(self.what))?;
+        let Some((field, left)) = self.left.split_at_checked(n_bytes) else {
+            return Err(Error::Corrupt(self.what));
+        };
         self.left = left;
         Ok(field)
     }

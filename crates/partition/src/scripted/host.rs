@@ -172,7 +172,7 @@ impl Host for TransactionHost {
         let page = { run }();
         self.prepare = Some(prepare);
         let page = page.map_err(|error| refused(&error))?;
-        let rows = page.rows.iter().map(query::Row::to_bytes).collect();
+        let rows = query::Row::texts(&page.rows);
         Ok(QueryPage { rows, continuation: page.continuation })
     }
 }

@@ -127,13 +127,14 @@ impl Binder<'_> {
                 }
             };
         };
-        self.check_grouped(level, name, span);
+        self.check_grouped(level, span, || name.to_owned());
         Expr::Variable(level)
     }
 
     /// Reports a variable that has no single value within the group.
-    fn check_grouped(&mut self, level: usize, text: &str, span: Span) {
+    fn check_grouped(&mut self, level: usize, span: Span, text: impl FnOnce() -> String) {
         if self.varies_in_group(level) {
+            let text = text();
             let message = format!(
                 "Property reference '{text}' is invalid in the select list because it is not \
                  contained in either an aggregate function or the GROUP BY clause."
@@ -152,8 +153,8 @@ impl Binder<'_> {
                         steps.drain(..n_steps);
                         key
                     } else {
-                        let text = format!("{name}{}", path_text(&steps));
-                        self.check_grouped(level, &text, span);
+                        let text = || format!("{name}{}", path_text(&steps));
+                        self.check_grouped(level, span, text);
                         self.item_path(level, &mut steps)
                     }
                 }

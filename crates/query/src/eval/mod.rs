@@ -9,7 +9,7 @@ mod like;
 mod operator;
 mod rows;
 
-pub(crate) use expression::eval;
+pub(crate) use expression::{eval, written_object};
 pub(crate) use frame::{Frame, Group};
 pub(crate) use like::LikePattern;
 pub(crate) use rows::{Flow, GroupSet, each_row, project};

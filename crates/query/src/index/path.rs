@@ -33,6 +33,16 @@ impl IndexPath {
         self.steps.contains(&PathStep::Element)
     }
 
+    /// Returns a length that the printed path surely does not exceed.
+    pub fn text_bytes_max(&self) -> usize {
+        let step = |step: &PathStep| match step {
+            // Each character may be escaped, and there are a slash and two quotes.
+            PathStep::Name(name) => 2 * name.len() + 3,
+            PathStep::Element => ELEMENT.len(),
+        };
+        self.steps.iter().map(step).sum()
+    }
+
     /// Returns the path one step further down.
     #[must_use]
     pub fn child(&self, step: PathStep) -> IndexPath {
@@ -95,7 +105,9 @@ mod tests {
             (vec![name("ä")], r#"/"ä""#),
         ];
         for (steps, text) in paths {
-            assert_eq!(IndexPath::new(steps).to_string(), text);
+            let path = IndexPath::new(steps);
+            assert_eq!(path.to_string(), text);
+            assert!(text.len() <= path.text_bytes_max(), "{text}");
         }
     }
 }

@@ -177,7 +177,7 @@ fn walk_terms(
                 return Ok(Flow::Stop);
             }
             if let Some(item) = index.fetch(entry.number)?
-                && rows.item(&item, None)? == Flow::Stop
+                && rows.add(&item, None)? == Flow::Stop
             {
                 return Ok(Flow::Stop);
             }
@@ -291,11 +291,13 @@ impl Rows<'_> {
         Some(Position::after_sorted(last, self.passed, &self.passing, keys_bytes_max))
     }
 
-    /// Adds the rows of an item. `wanted` is the key that the item must have to belong here.
+    /// Adds the rows of an item, unless the page is over.
     fn item(&mut self, item: &SourceItem, wanted: Option<&SortKey>) -> Result<Flow> {
-        if self.is_over() {
-            return Ok(Flow::Stop);
-        }
+        if self.is_over() { Ok(Flow::Stop) } else { self.add(item, wanted) }
+    }
+
+    /// Adds the rows of an item. `wanted` is the key that the item must have to belong here.
+    fn add(&mut self, item: &SourceItem, wanted: Option<&SortKey>) -> Result<Flow> {
         self.builder.metrics.read(item.bytes);
         self.run.next_item()?;
         let value = item.read(&self.reads.picks)?;
@@ -305,7 +307,7 @@ impl Rows<'_> {
         }
         let mut place = Place { keys, number: item.number, row: 0 };
         let mut flow = Flow::Continue;
-        let mut last = None;
+        let mut last_row = None;
         let (query, order, resume) = (self.query, self.order, self.resume);
         let Rows { reads, run, start, n_others, passed, end, builder, passing, .. } = self;
         let keys_bytes_max = run.context.keys_bytes_max;
@@ -321,7 +323,7 @@ impl Rows<'_> {
                     *passed += 1;
                 } else if builder.push(row) {
                     *passed += 1;
-                    last = Some(place.clone());
+                    last_row = Some(place.row);
                 } else {
                     flow = Flow::Stop;
                     return Ok(Flow::Stop);
@@ -335,18 +337,24 @@ impl Rows<'_> {
             place.row += 1;
             Ok(Flow::Continue)
         })?;
-        self.last = last.or(self.last.take());
         if flow == Flow::Stop {
+            self.done(place, last_row);
             if self.passed < self.end {
                 self.next = self.position();
             }
             return Ok(flow);
         }
-        let done = Place { row: u64::MAX, ..place };
-        if self.start.admits(self.order, &done) {
-            self.n_new += 1;
-            self.last = Some(done);
-        }
+        place.row = u64::MAX;
+        let is_new = self.start.admits(self.order, &place);
+        self.n_new += u64::from(is_new);
+        self.done(place, if is_new { Some(u64::MAX) } else { last_row });
         Ok(Flow::Continue)
+    }
+
+    /// Remembers which row of an item was done last, if any was.
+    fn done(&mut self, place: Place, row: Option<u64>) {
+        if let Some(row) = row {
+            self.last = Some(Place { row, ..place });
+        }
     }
 }

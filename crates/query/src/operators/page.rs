@@ -61,6 +61,9 @@ impl Metrics {
     }
 }
 
+/// Rows of a small page.
+const ROWS_EXPECTED: usize = 16;
+
 /// Collects rows until the page is full.
 pub(super) struct PageBuilder<'p> {
     pub(super) context: &'p Context,
@@ -72,16 +75,19 @@ pub(super) struct PageBuilder<'p> {
 
 impl<'p> PageBuilder<'p> {
     pub(super) fn new(context: &'p Context, request: &'p PageRequest<'p>) -> PageBuilder<'p> {
-        PageBuilder { context, request, rows: Vec::new(), bytes: 0, metrics: Metrics::default() }
+        let rows = Vec::with_capacity(request.items_max.min(ROWS_EXPECTED));
+        PageBuilder { context, request, rows, bytes: 0, metrics: Metrics::default() }
     }
 
     pub(super) fn is_full(&self) -> bool {
         self.rows.len() >= self.request.items_max.max(1) || self.bytes >= self.request.bytes_max
     }
 
-    /// Returns whether time is up. Something was read before, so every page makes progress.
+    /// Returns whether time is up. Something was read before, so every page makes progress. What must be brief is given
+    /// up long before, and need not look at the clock.
     pub(super) fn is_late(&self) -> bool {
-        self.metrics.n_items_read > 0
+        !self.request.is_brief
+            && self.metrics.n_items_read > 0
             && self
                 .request
                 .deadline

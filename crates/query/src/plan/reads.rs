@@ -5,7 +5,7 @@ use model::json::Picks;
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query, Score};
 use crate::context::Run;
 use crate::error::Result;
-use crate::eval::{Frame, project};
+use crate::eval::{Frame, project, written_object};
 use crate::row::Row;
 use crate::source::SourceItem;
 use crate::value::{Datum, Step};
@@ -18,10 +18,15 @@ pub(crate) struct Reads {
     late: Late,
 }
 
+/// Limit: members of an object that is written at once: their names are compared pair by pair.
+const WRITTEN_MAX: usize = 32;
+
 /// What is read only of an item that has a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Late {
     Nothing,
+    /// Nothing, and the row is an object whose text is all that anybody wants.
+    Written,
     /// The whole item, because the projection looks at it.
     Value,
     /// The whole item, and it is the row: its text will do.
@@ -51,7 +56,8 @@ impl Reads {
         if all.is_whole() && can_wait {
             return Reads { picks, late: Late::Value };
         }
-        Reads { picks: all, late: Late::Nothing }
+        let late = if is_written(query) { Late::Written } else { Late::Nothing };
+        Reads { picks: all, late }
     }
 
     /// Computes what a row of an item becomes; undefined drops it. `frame` has what was read first.
@@ -62,10 +68,15 @@ impl Reads {
         item: &SourceItem,
         run: &Run<'_>,
     ) -> Result<Option<Row>> {
-        let row = match self.late {
-            Late::Text => return Ok(Some(item.to_row())),
-            Late::Nothing => project(query, frame, run)?.and_then(Datum::into_value),
-            Late::Value => {
+        let row = match (self.late, &query.projection) {
+            (Late::Text, _) => return Ok(Some(item.to_row())),
+            (Late::Written, Projection::List(members)) => {
+                return written_object(members, frame, run).map(Some);
+            }
+            (Late::Nothing | Late::Written, _) => {
+                project(query, frame, run)?.and_then(Datum::into_value)
+            }
+            (Late::Value, _) => {
                 let whole = item.to_value()?;
                 let frame = Frame::root(ITEM_LEVEL, &whole);
                 project(query, &frame, run)?.and_then(Datum::into_value)
@@ -73,6 +84,15 @@ impl Reads {
         };
         Ok(row.map(Row::Value))
     }
+}
+
+/// Returns whether rows are objects in which no name comes twice, and nobody compares them.
+fn is_written(query: &Query) -> bool {
+    let Projection::List(members) = &query.projection else { return false };
+    let is_repeated = |(at, (name, _)): (usize, &(String, Expr))| {
+        members.iter().take(at).any(|(other, _)| other == name)
+    };
+    !query.distinct && members.len() <= WRITTEN_MAX && !members.iter().enumerate().any(is_repeated)
 }
 
 /// Adds what every clause but the projection needs.
@@ -182,4 +202,55 @@ fn names(steps: &[Step]) -> impl Iterator<Item = &str> {
         Step::Name(name) => Some(name.as_str()),
         Step::Index(_) | Step::Never => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use model::Env;
+
+    use super::*;
+    use crate::context::{Context, Patience};
+    use crate::language::FullTextPolicy;
+    use crate::source::StoredItem;
+    use crate::statement::{PrepareOptions, Statement};
+
+    #[test]
+    fn a_written_row_is_the_text_of_the_object() {
+        let text = r#"{"id":"a\"\u00e9","n":1.50,"o":{ "x" : [1, true] },"t":"b","q\"x":1}"#;
+        let stored = StoredItem { text: Bytes::from_static(text.as_bytes()), system: None };
+        let item = SourceItem::stored(1, stored);
+        let context = Context {
+            env: Env::fixed(1, 0),
+            udf_host: None,
+            is_geometry: false,
+            embeddings: Vec::new(),
+            full_text: FullTextPolicy::default(),
+            keys_bytes_max: 0,
+            parameters_may_lack: false,
+        };
+        let run = Run::within(&context, Patience::once(&context, Duration::from_secs(1)));
+        for (list, is_written) in [
+            ("c.id, c.n", true),
+            (r#"c.none, c.o, c["q\"x"]"#, true),
+            ("c.none", true),
+            ("c.n + 1, c.o.x[1], [c.t]", true),
+            ("c.id, c.t AS id", false),
+        ] {
+            let query = format!("SELECT {list} FROM c");
+            let options = PrepareOptions::new(Env::fixed(1, 0));
+            let statement = Statement::prepare(&query, &[], &options).unwrap();
+            let reads = Reads::of(statement.bound());
+            let value = item.read(&reads.picks).unwrap();
+            let frame = Frame::root(ITEM_LEVEL, &value);
+            let row = reads.row(statement.bound(), &frame, &item, &run).unwrap().unwrap();
+            assert_eq!(matches!(row, Row::Written(..)), is_written, "{list}");
+            let object = project(statement.bound(), &frame, &run).unwrap().unwrap();
+            let object = Row::Value(object.into_value().unwrap());
+            assert_eq!(row.n_bytes(), object.n_bytes(), "{list}");
+            assert_eq!(Row::texts(&[row]), Row::texts(&[object]), "{list}");
+        }
+    }
 }

@@ -118,7 +118,7 @@ impl ItemIndex for IndexedSource {
                 .is_none_or(|after| if is_forward { *entry > after } else { *entry < after })
         };
         let entry = |(term, number): &(Vec<u8>, u64)| {
-            Ok(IndexEntry { term: term.clone(), number: *number })
+            Ok(IndexEntry { term: term.clone().into(), number: *number })
         };
         if is_forward {
             Box::new(entries.filter(later).map(entry))

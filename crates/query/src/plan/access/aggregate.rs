@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use bytes::Bytes;
 use model::Value;
 use model::json::Picks;
 
@@ -209,7 +210,7 @@ impl<'i> Counter<'i> {
         };
         // The entries of one term may stand for several values, and for several spellings of one; as in a scan, the
         // first item with the best value wins.
-        let span = TermSpan { end: successor(&term), start: term.clone() };
+        let span = TermSpan { end: successor(&term), start: term.to_vec() };
         let wanted = match direction {
             Direction::Forward => Ordering::Less,
             Direction::Backward => Ordering::Greater,
@@ -240,7 +241,7 @@ impl<'i> Counter<'i> {
         path: &IndexPath,
         spans: &[TermSpan],
         direction: Direction,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<Bytes>> {
         let mut spans: Vec<&TermSpan> = spans.iter().collect();
         if direction == Direction::Backward {
             spans.reverse();

@@ -274,7 +274,7 @@ fn sorted(mut numbers: Vec<u64>) -> Vec<u64> {
 }
 
 pub(super) fn seek_text(seek: &Seek) -> String {
-    format!("seek {} {}\n", seek.path, seek.text)
+    ["seek ", &seek.path.to_string(), " ", &seek.text, "\n"].concat()
 }
 
 pub(super) fn push_indented(text: &mut String, inner: &str) {

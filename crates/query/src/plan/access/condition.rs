@@ -246,7 +246,7 @@ impl<'s> Paths<'s> {
             return condition;
         }
         let Some((spans, is_exact)) = compared(op, value) else { return Condition::Anything };
-        self.seek(path, spans, is_exact, format!("{} {}", symbol(op), printed(value)))
+        self.seek(path, spans, is_exact, [symbol(op), " ", &printed(value)].concat())
     }
 
     fn one_of(&self, path: &Expr, values: &[&Value]) -> Condition {

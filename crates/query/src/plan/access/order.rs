@@ -126,10 +126,10 @@ fn single(query: &Query, index: &dyn ItemIndex, seeks: &[&Seek]) -> Option<(Orde
     }
     let own = seeks.iter().find(|seek| seek.is_of_item(steps));
     let spans = own.map_or_else(|| vec![TermSpan::defined()], |seek| seek.spans.clone());
-    let text = own.map_or_else(String::new, |seek| format!(" {}", seek.text));
+    let name = path.to_string();
     let order = OrderAccess {
-        text: format!("{path}{text}"),
-        name: path.to_string(),
+        text: own.map_or_else(|| name.clone(), |seek| [name.as_str(), " ", &seek.text].concat()),
+        name,
         direction: direction_of(query),
         spans,
         undefined_at: own.is_none().then_some(path),
