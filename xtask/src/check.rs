@@ -1,6 +1,8 @@
 //! `check` and `cases`: what cargo alone can tell.
 
-use anyhow::{Result, bail};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::process;
@@ -10,6 +12,9 @@ use crate::{tidy, workspace};
 /// The test targets that read `cases/`.
 const CASE_RUNNERS: [(&str, &str); 3] =
     [("orrery-query", "cases"), ("orrery-account", "cases"), ("orrery-gateway", "cases")];
+
+/// Workspaces with a lock of their own.
+const OWN_LOCKS: [&str; 2] = ["conformance/rust", "fuzz"];
 
 #[derive(Debug, Args)]
 pub(crate) struct CasesArguments {
@@ -32,6 +37,7 @@ pub(crate) fn steps(is_slow: bool) -> Result<Counts> {
     let mut counts = Counts::default();
     counts += step("format", || process::run(workspace::cargo(&["fmt", "--all", "--check"])));
     counts += step("tidy", tidy::run);
+    counts += step("locks", check_locks);
     counts += step("lints", || {
         process::run(workspace::cargo(&[
             "clippy",
@@ -49,6 +55,18 @@ pub(crate) fn steps(is_slow: bool) -> Result<Counts> {
     }
     counts += process::run_counted(tests, Runner::Cargo)?;
     Ok(counts)
+}
+
+/// The workspaces beside ours name our crates, so their locks change with ours.
+fn check_locks() -> Result<()> {
+    for folder in OWN_LOCKS {
+        let manifest = workspace::root().join(folder).join("Cargo.toml");
+        let mut command = workspace::cargo(&["metadata", "--locked", "--format-version", "1"]);
+        command.arg("--manifest-path").arg(manifest).stdout(Stdio::null());
+        process::run(command)
+            .with_context(|| format!("{folder}/Cargo.lock is not up to date: run cargo there"))?;
+    }
+    Ok(())
 }
 
 /// Runs one step of our own and says how it went.
