@@ -14,7 +14,7 @@ use model::Env;
 use parking_lot::Mutex;
 
 use super::rest::Rest;
-use super::sweep::{Moment, Swift};
+use super::sweep::Swift;
 use super::{log, tables};
 use crate::embedded::directory::{Content, Directory};
 use crate::embedded::engine::{Engine, Feed, Writes};
@@ -157,11 +157,9 @@ impl Engine for LsmEngine {
     }
 
     fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
-        let (moment, view) = {
-            let _writing = self.writing.lock();
-            (Moment::find(&self.keyspace), self.database.snapshot())
-        };
-        let swift = moment.map(|moment| Swift::new(moment, range.clone(), view.seqno()));
+        let _writing = self.writing.lock();
+        let view = self.database.snapshot();
+        let swift = Swift::find(&self.keyspace, range.clone(), view.seqno());
         Arc::new(self.look(view, swift))
     }
 

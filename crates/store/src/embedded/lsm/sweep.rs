@@ -8,7 +8,7 @@
 //! when it moves a later one out of memory, though an older snapshot shows it: then only tables and memory of before have it.
 
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fjall::{AbstractTree, Keyspace, LsmError, SeqNo, Slice};
 use lsm_tree::{InternalValue, Memtable, Table};
@@ -19,17 +19,22 @@ use crate::{Error, KeyRange, KeyValue, Result};
 /// How often a look at tables and memory is repeated when the engine changes them meanwhile.
 const LOOKS_MAX: usize = 100;
 
-/// Tables and memory of one moment. The engine keeps the files of the tables as long as they are here.
-pub(super) struct Moment {
-    /// Tables of one run do not overlap and are in order.
+/// What a snapshot shows of a range, and where to read it.
+pub(super) struct Swift {
+    range: KeyRange,
+    seqno: SeqNo,
+    /// Tables of one run do not overlap and are in order. The engine keeps their files as long as they are here.
     runs: Vec<Vec<Table>>,
     memory: Arc<Memtable>,
+    /// What the memory has of the range: sorted by key, then the youngest version first. Found by who reads first.
+    // Limit: what the engine has in memory.
+    in_memory: OnceLock<Vec<InternalValue>>,
 }
 
-impl Moment {
-    /// Takes what there is now, while the caller keeps writes out; `None` if part of it is on its way from memory to
-    /// tables, where it cannot be read.
-    pub(super) fn find(keyspace: &Keyspace) -> Option<Moment> {
+impl Swift {
+    /// Prepares to read `range` as the snapshot of now, at `seqno`, shows it, while the caller keeps writes out. `None`
+    /// if part of it is on its way from memory to tables, where it cannot be read.
+    pub(super) fn find(keyspace: &Keyspace, range: KeyRange, seqno: SeqNo) -> Option<Swift> {
         let tree = &keyspace.tree;
         for _ in 0..LOOKS_MAX {
             if tree.sealed_memtable_count() > 0 {
@@ -42,35 +47,11 @@ impl Moment {
                 tree.sealed_memtable_count() == 0 && tree.current_version().id() == version.id();
             if is_one_moment {
                 let runs = version.iter_levels().flat_map(|level| level.iter());
-                return Some(Moment { runs: runs.map(|run| run.to_vec()).collect(), memory });
+                let runs = runs.map(|run| run.to_vec()).collect();
+                return Some(Swift { range, seqno, runs, memory, in_memory: OnceLock::new() });
             }
         }
         None
-    }
-}
-
-/// What a snapshot shows of a range, and where to read it.
-pub(super) struct Swift {
-    range: KeyRange,
-    runs: Vec<Vec<Table>>,
-    /// Sorted by key, then the youngest version first.
-    // Limit: what the engine has in memory.
-    memory: Vec<InternalValue>,
-    seqno: SeqNo,
-}
-
-impl Swift {
-    /// Prepares to read `range` as the snapshot at `seqno` shows it, which was taken at this moment.
-    pub(super) fn new(moment: Moment, range: KeyRange, seqno: SeqNo) -> Swift {
-        let is_shown = |version: &InternalValue| {
-            version.key.seqno < seqno && range.contains(&version.key.user_key)
-        };
-        let memory = if range.is_empty() {
-            Vec::new()
-        } else {
-            moment.memory.iter().filter(is_shown).collect()
-        };
-        Swift { runs: moment.runs, memory, seqno, range }
     }
 
     /// Reads a range; `None` if it was not prepared.
@@ -93,10 +74,16 @@ impl Swift {
     }
 
     fn of_memory(&self, range: &KeyRange) -> Vec<InternalValue> {
-        let start = self.memory.partition_point(|it| &*it.key.user_key < range.start());
+        let in_memory = self.in_memory.get_or_init(|| {
+            let is_shown = |version: &InternalValue| {
+                version.key.seqno < self.seqno && self.range.contains(&version.key.user_key)
+            };
+            self.memory.iter().filter(is_shown).collect()
+        });
+        let start = in_memory.partition_point(|it| &*it.key.user_key < range.start());
         let is_before_end =
             |it: &InternalValue| range.end().is_none_or(|end| &*it.key.user_key < end);
-        let rest = self.memory.get(start..).unwrap_or_default();
+        let rest = in_memory.get(start..).unwrap_or_default();
         rest.iter().take_while(|it| is_before_end(it)).cloned().collect()
     }
 }
