@@ -18,8 +18,8 @@ const BYTES_MAX: usize = 4 << 20;
 /// Room for the text of most items.
 const TEXT_BYTES: usize = 2 << 10;
 
-/// Writes what `JSON.stringify` would, but for system properties, which the host drops. `None` for whatever is not plain data, below the limits: it is for the engine to
-/// write, or to refuse.
+/// Writes what `JSON.stringify` would, but for system properties, which the host drops. `None` for whatever is not plain
+/// data, below the limits: it is for the engine to write, or to refuse.
 ///
 /// `base` is the prototype of plain objects. A getter runs, and runs again if the engine is asked afterwards.
 pub(crate) fn text_of<'js>(

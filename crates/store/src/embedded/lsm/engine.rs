@@ -103,6 +103,12 @@ impl LsmEngine {
         Ok(false)
     }
 
+    /// Moves what is in memory to tables.
+    fn empty_memory(&self) -> Result<()> {
+        self.rotate()?;
+        self.wait_while(|keyspace| self.is_flushing(keyspace))
+    }
+
     fn rotate(&self) -> Result<()> {
         let rotated = self.keyspace.rotate_memtable();
         rotated.map(drop).map_err(|error| to_error("cannot move data out of the log", &error))
@@ -164,8 +170,8 @@ impl Engine for LsmEngine {
     }
 
     fn flush(&self) -> Result<()> {
-        self.rotate()?;
-        self.wait_while(|keyspace| self.is_flushing(keyspace))
+        self.check_settled()?;
+        self.empty_memory()
     }
 
     fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<()> {
@@ -178,7 +184,7 @@ impl Engine for LsmEngine {
         let Some(fed) = fed else { return Ok(()) };
         // Commits wait while the engine moves to tables what is in memory, so most of it goes before.
         if self.keyspace.tree.active_memtable().size() > ADDING_BYTES_MAX {
-            self.flush()?;
+            self.empty_memory()?;
         }
         {
             let _writing = self.writing.lock();
@@ -200,7 +206,7 @@ impl Engine for LsmEngine {
         // What the log says of these keys must not count as unwritten, and come back at the next start, because the tables
         // that had it are gone: some table is to be younger than all of it. This comes second, for it makes the engine
         // compact, and dropping would wait for that.
-        self.flush()
+        self.empty_memory()
     }
 
     fn settle(&self) -> Result<()> {
