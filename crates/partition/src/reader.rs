@@ -68,15 +68,22 @@ impl Reader {
 
     /// Returns the live item with this id.
     pub(crate) fn find(&self, place: &Place, id: &str) -> Result<Option<(u64, ItemRecord)>> {
-        let Some(bytes) = self.snapshot.get(&self.keys.key(place, id))? else { return Ok(None) };
+        let key = self.keys.key(place, id);
+        let Some(bytes) = self.snapshot.recall(&key, true)? else { return Ok(None) };
         let number = decode_number(&bytes)?;
-        let record = self.item(number)?.ok_or(Error::Corrupt("a key points at no item"))?;
+        let record = self.recall(number, true)?.ok_or(Error::Corrupt("a key points at no item"))?;
         Ok(self.liveness.is_live(&record).then_some((number, record)))
     }
 
     /// Returns the item with this number, dead or alive.
     pub(crate) fn item(&self, number: u64) -> Result<Option<ItemRecord>> {
         self.snapshot.get(&self.keys.item_array(number))?.map(ItemRecord::decode).transpose()
+    }
+
+    /// Returns the item like [`Reader::item`], by way of [`Snapshot::recall`].
+    pub(crate) fn recall(&self, number: u64, keeps: bool) -> Result<Option<ItemRecord>> {
+        let bytes = self.snapshot.recall(&self.keys.item_array(number), keeps)?;
+        bytes.map(ItemRecord::decode).transpose()
     }
 
     pub(crate) fn scan(&self, range: KeyRange) -> Scan<'_> {

@@ -1,6 +1,7 @@
 //! Items for queries: one consistent look at a scope, in creation order.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::{EpkRange, Rid};
 use query::{ItemIndex, ItemSource, SourceItem, StoredItem, System};
@@ -10,6 +11,10 @@ use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
 use crate::{Result, Scope};
 
+// Limit: items of one page that the store is to keep for the next query. A query that reads more would displace what
+// short ones need.
+const KEPT_MAX: u32 = 1_000;
+
 /// The live items of a scope as they were when the source was made.
 #[derive(Debug)]
 pub struct Source {
@@ -17,6 +22,7 @@ pub struct Source {
     scope: ScopeFilter,
     /// The index; `None` when there is none or it cannot be read.
     pub(crate) index: Option<IndexView>,
+    n_found: AtomicU32,
 }
 
 impl Partition {
@@ -48,7 +54,7 @@ impl Partition {
     fn open_source(&self, reader: Reader, scope: ScopeFilter, is_whole: bool) -> Source {
         // A scan meets the same trouble with the store and reports it.
         let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_looks);
-        Source { index: index.ok().flatten(), reader, scope }
+        Source { index: index.ok().flatten(), reader, scope, n_found: AtomicU32::default() }
     }
 }
 
@@ -83,7 +89,8 @@ impl ItemSource for Source {
 impl Source {
     /// Returns the item with this number if it is alive and inside the scope.
     pub(crate) fn find(&self, number: u64) -> Result<Option<SourceItem>> {
-        let Some(record) = self.reader.item(number)? else { return Ok(None) };
+        let keeps = self.n_found.fetch_add(1, Ordering::Relaxed) < KEPT_MAX;
+        let Some(record) = self.reader.recall(number, keeps)? else { return Ok(None) };
         if !self.reader.shows(&self.scope, &record)? {
             return Ok(None);
         }

@@ -89,6 +89,12 @@ pub trait Snapshot: Debug + Send + Sync + 'static {
     /// Returns the value of `key`.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>>;
 
+    /// Returns the value of `key` like [`Snapshot::get`], for who may ask for it again: first looks among the values that
+    /// the store `keeps` in memory for that. Who asks for many once lets it keep none.
+    fn recall(&self, key: &[u8], _keeps: bool) -> Result<Option<Bytes>> {
+        self.get(key)
+    }
+
     /// Returns true if `key` has a value, which may be empty.
     fn contains(&self, key: &[u8]) -> Result<bool> {
         Ok(self.get(key)?.is_some())

@@ -65,6 +65,9 @@ suite!(
         a_sweep_reads_what_a_scan_reads,
         a_sweep_beside_writers_shows_one_moment,
         a_sweep_shows_what_was_hidden_since,
+        every_snapshot_agrees_with_the_map_of_its_time,
+        a_snapshot_shows_what_was_discarded_after_it,
+        what_is_recalled_is_what_the_snapshot_shows,
     ]
 );
 
@@ -842,4 +845,93 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
             assert!(swept.eq(scanned), "{age} {range:?}");
         }
     }
+}
+
+/// Snapshots of different ages, read again and again while later writes hide what they show, and are moved to tables.
+fn every_snapshot_agrees_with_the_map_of_its_time(fixture: &Fixture) {
+    const N_KEYS: u64 = 60;
+    let fixture = Fixture::new(fixture.kind);
+    let env = Env::fixed(11, 0);
+    let random = |n: u64| env.random_u64() % n;
+    let mut map: BTreeMap<Bytes, Bytes> = BTreeMap::new();
+    let mut ages = VecDeque::new();
+    for round in 0..400_u32 {
+        let mut batch = Batch::new();
+        for _ in 0..random(6) {
+            let key = Bytes::from(format!("{:02}", random(N_KEYS)));
+            if random(3) == 0 {
+                map.remove(&key);
+                batch.delete(key);
+            } else {
+                let value = Bytes::from(format!("round {round}"));
+                map.insert(key.clone(), value.clone());
+                batch.put(key, value);
+            }
+        }
+        fixture.commit(batch);
+        ages.push_back((fixture.snapshot(), map.clone()));
+        if ages.len() > 8 {
+            ages.remove(usize::try_from(random(9)).unwrap());
+        }
+        match random(12) {
+            0 => fixture.store.prepare_sweep().wait().unwrap(),
+            1 => let_go_of_snapshots(&fixture, 10_000),
+            _ => {}
+        }
+        let (snapshot, map) = &ages[usize::try_from(random(ages.len() as u64)).unwrap()];
+        let (a, b) = (random(N_KEYS), random(N_KEYS));
+        let (first, end) = (format!("{:02}", a.min(b)), format!("{:02}", a.max(b)));
+        let range = KeyRange::new(first.clone(), end.clone());
+        let expected = || map.range(Bytes::from(first.clone())..Bytes::from(end.clone()));
+        let owned = |(key, value): (&Bytes, &Bytes)| Ok((key.clone(), value.clone()));
+        let scanned = snapshot.scan(range.clone(), Direction::Forward);
+        assert!(scanned.eq(expected().map(owned)), "round {round}");
+        let scanned = snapshot.scan(range, Direction::Backward);
+        assert!(scanned.eq(expected().rev().map(owned)), "round {round}");
+        for number in 0..N_KEYS {
+            let key = format!("{number:02}");
+            let found = snapshot.recall(key.as_bytes(), number % 4 > 0);
+            assert_eq!(found, Ok(map.get(key.as_bytes()).cloned()), "round {round}");
+        }
+    }
+}
+
+/// Who began to read a range before it was given up reads it to its end.
+fn a_snapshot_shows_what_was_discarded_after_it(fixture: &Fixture) {
+    let fixture = Fixture::new(fixture.kind);
+    load_some(&fixture.store, "k", 0..2_000).finish().wait().unwrap();
+    fixture.commit(puts(&[("a", "1")]));
+    let before = fixture.snapshot();
+    fixture.store.discard(KeyRange::prefix(b"k/")).wait().unwrap();
+    assert_loaded(&*before, "k", 0..2_000);
+    fixture.commit(puts(&[("a", "2")]));
+    assert_loaded(&*before, "k", 0..2_000);
+    let is_table = matches!(fixture.kind, Kind::Embedded(_));
+    let n_left = keys(&*fixture.snapshot(), KeyRange::prefix(b"k/"), Direction::Forward).len();
+    assert_eq!(n_left, if is_table { 0 } else { 2_000 });
+}
+
+/// A value that was kept for one snapshot is never shown in another that has a different one, whoever reads first.
+fn what_is_recalled_is_what_the_snapshot_shows(fixture: &Fixture) {
+    let fixture = Fixture::new(fixture.kind);
+    let put = |text: &'static str| {
+        fixture.commit(puts(&[("k", text)]));
+        fixture.snapshot()
+    };
+    let (first, second) = (put("1"), put("2"));
+    let read = |snapshot: &Arc<dyn Snapshot>| snapshot.recall(b"k", true);
+    for _ in 0..2 {
+        assert_eq!(read(&second), Ok(value("2")));
+        assert_eq!(read(&first), Ok(value("1")));
+    }
+    let mut batch = Batch::new();
+    batch.delete("k");
+    fixture.commit(batch);
+    assert_eq!(read(&fixture.snapshot()), Ok(None));
+    assert_eq!(read(&second), Ok(value("2")));
+    let third = put("3");
+    assert_eq!([&first, &second, &third].map(read), ["1", "2", "3"].map(|text| Ok(value(text))));
+    // What is younger than all writes is shown by all snapshots that have it.
+    fixture.commit(puts(&[("other", "1")]));
+    assert_eq!([&third, &fixture.snapshot()].map(read), [(); 2].map(|()| Ok(value("3"))));
 }

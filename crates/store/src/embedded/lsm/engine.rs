@@ -2,20 +2,23 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fjall::{
-    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
+    Readable, SeqNo,
 };
 use model::Env;
 use parking_lot::Mutex;
 
+use super::merged::Merged;
 use super::rest::Rest;
 use super::sweep::Swift;
-use super::{log, tables};
+use super::values::Values;
+use super::{log, scan, tables};
 use crate::embedded::directory::{Content, Directory};
 use crate::embedded::engine::{Engine, Feed, Writes};
 use crate::{Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot};
@@ -61,6 +64,10 @@ pub(crate) struct LsmEngine {
     is_settled: AtomicBool,
     /// Held while entries go into memory, and while tables are added that must be younger than these.
     writing: Mutex<()>,
+    values: Arc<Values>,
+    /// Snapshots from this number on may be scanned in the tables of now: an older one shows keys whose tables were dropped.
+    scanned_since: Arc<AtomicU64>,
+    discarding: Mutex<()>,
     env: Env,
 }
 
@@ -71,15 +78,25 @@ impl LsmEngine {
             let is_lenient = matches!(options.durability, Durability::Relaxed { .. });
             log::repair(&directory.engine_path(), is_lenient)?;
         }
-        let (database, keyspace) = open_database(&directory, options.cache_bytes)
+        let (values, block_bytes) = Values::new(options.cache_bytes);
+        let (database, keyspace) = open_database(&directory, block_bytes)
             .map_err(|error| to_error("cannot open the store", &error))?;
         if content == Content::Nothing {
             directory.finish_creation()?;
         }
         let rest = Rest::start(database.clone(), keyspace.clone())?;
-        let (directory, is_settled) = (Arc::new(directory), AtomicBool::new(false));
-        let (writing, env) = (Mutex::new(()), options.env.clone());
-        Ok(LsmEngine { rest, keyspace, database, directory, is_settled, writing, env })
+        Ok(LsmEngine {
+            rest,
+            keyspace,
+            database,
+            directory: Arc::new(directory),
+            is_settled: AtomicBool::new(false),
+            writing: Mutex::default(),
+            values: Arc::new(values),
+            scanned_since: Arc::default(),
+            discarding: Mutex::default(),
+            env: options.env.clone(),
+        })
     }
 
     /// Waits until the workers have caught up. An engine whose workers died says so when asked to
@@ -118,6 +135,15 @@ impl LsmEngine {
         keyspace.tree.sealed_memtable_count() > 0 || self.database.outstanding_flushes() > 0
     }
 
+    /// Drops the tables that lie in the range. Snapshots of before still show what they had.
+    fn drop_tables(&self, range: &KeyRange) -> Result<()> {
+        let _discarding = self.discarding.lock();
+        self.scanned_since.store(SeqNo::MAX, Ordering::SeqCst);
+        let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
+        self.scanned_since.store(self.database.snapshot().seqno(), Ordering::SeqCst);
+        dropped.map_err(|error| to_error("cannot drop tables", &error.into()))
+    }
+
     fn check_settled(&self) -> Result<()> {
         if self.is_settled.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("the engine was settled".into()));
@@ -125,9 +151,17 @@ impl LsmEngine {
         Ok(())
     }
 
-    fn look(&self, view: fjall::Snapshot, swift: Option<Swift>) -> LsmSnapshot {
-        let keyspace = self.keyspace.clone();
-        LsmSnapshot { view, swift, keyspace, _directory: Arc::clone(&self.directory) }
+    /// Makes a snapshot of a view that was taken at `time` or a little later.
+    fn look(&self, time: u64, view: fjall::Snapshot, swift: Option<Swift>) -> LsmSnapshot {
+        LsmSnapshot {
+            time,
+            view,
+            swift,
+            keyspace: self.keyspace.clone(),
+            values: Arc::clone(&self.values),
+            scanned_since: Arc::clone(&self.scanned_since),
+            _directory: Arc::clone(&self.directory),
+        }
     }
 
     fn persist(&self, mode: PersistMode) -> Result<()> {
@@ -144,6 +178,7 @@ impl Engine for LsmEngine {
         })?;
         let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), writes.len())
             .durability(Some(PersistMode::Buffer));
+        let time = self.values.begin(&writes);
         for (key, value) in writes {
             match value {
                 Some(value) => batch.insert(&self.keyspace, key, value),
@@ -151,7 +186,9 @@ impl Engine for LsmEngine {
             }
         }
         let _writing = self.writing.lock();
-        batch.commit().map_err(|error| to_error("cannot write", &error))
+        let committed = batch.commit();
+        self.values.end(time);
+        committed.map_err(|error| to_error("cannot write", &error))
     }
 
     fn sync(&self) -> Result<()> {
@@ -159,14 +196,15 @@ impl Engine for LsmEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::new(self.look(self.database.snapshot(), None))
+        let time = self.values.now();
+        Arc::new(self.look(time, self.database.snapshot(), None))
     }
 
     fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
         let _writing = self.writing.lock();
-        let view = self.database.snapshot();
+        let (time, view) = (self.values.now(), self.database.snapshot());
         let swift = Swift::find(&self.keyspace, range.clone(), view.seqno());
-        Arc::new(self.look(view, swift))
+        Arc::new(self.look(time, view, swift))
     }
 
     fn flush(&self) -> Result<()> {
@@ -201,8 +239,7 @@ impl Engine for LsmEngine {
     fn discard(&self, range: &KeyRange) -> Result<()> {
         self.check_settled()?;
         let _load = self.rest.load();
-        let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
-        dropped.map_err(|error| to_error("cannot drop tables", &error.into()))?;
+        self.drop_tables(range)?;
         // What the log says of these keys must not count as unwritten, and come back at the next start, because the tables
         // that had it are gone: some table is to be younger than all of it. This comes second, for it makes the engine
         // compact, and dropping would wait for that.
@@ -245,18 +282,43 @@ impl fmt::Debug for LsmEngine {
 }
 
 struct LsmSnapshot {
+    /// For the values that are kept.
+    time: u64,
     view: fjall::Snapshot,
     /// How to read much, if it was taken for that.
     swift: Option<Swift>,
     keyspace: Keyspace,
+    values: Arc<Values>,
+    /// See [`LsmEngine`].
+    scanned_since: Arc<AtomicU64>,
     /// Dropped last: it stays locked as long as this reads from it.
     _directory: Arc<Directory>,
+}
+
+impl LsmSnapshot {
+    fn scan_tables(&self, range: &KeyRange) -> Option<Merged> {
+        let seqno = self.view.seqno();
+        let merged = scan::scan(&self.keyspace, range, seqno)?;
+        // Looked at after the tables: they may have been dropped before.
+        (seqno >= self.scanned_since.load(Ordering::SeqCst)).then_some(merged)
+    }
 }
 
 impl Snapshot for LsmSnapshot {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
         let found = self.view.get(&self.keyspace, key);
         found.map(|value| value.map(Bytes::from)).map_err(|error| to_error("cannot read", &error))
+    }
+
+    fn recall(&self, key: &[u8], keeps: bool) -> Result<Option<Bytes>> {
+        if let Some(value) = self.values.get(key, self.time) {
+            return Ok(Some(value));
+        }
+        let found = self.get(key)?;
+        if keeps && let Some(value) = &found {
+            self.values.keep(key, value, self.time);
+        }
+        Ok(found)
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
@@ -267,6 +329,11 @@ impl Snapshot for LsmSnapshot {
     fn scan(&self, range: KeyRange, direction: Direction) -> Scan<'_> {
         if range.is_empty() {
             return Box::new(std::iter::empty());
+        }
+        if direction == Direction::Forward
+            && let Some(merged) = self.scan_tables(&range)
+        {
+            return Box::new(merged);
         }
         let found = self.view.range::<&[u8], _>(&self.keyspace, range.as_bounds());
         match direction {

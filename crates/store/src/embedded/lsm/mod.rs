@@ -5,8 +5,12 @@
 
 mod engine;
 mod log;
+mod merged;
+mod moment;
 mod rest;
+mod scan;
 mod sweep;
 mod tables;
+mod values;
 
 pub(super) use engine::LsmEngine;

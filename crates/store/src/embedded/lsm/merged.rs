@@ -1,0 +1,115 @@
+//! Several sorted sources as one.
+
+use fjall::{LsmError, Slice};
+use lsm_tree::InternalValue;
+
+use super::engine::to_error;
+use crate::{KeyValue, Result};
+
+/// A version of a key, or why it could not be read.
+pub(super) type Found = Result<InternalValue, LsmError>;
+pub(super) type Versions = Box<dyn Iterator<Item = Found> + Send>;
+
+/// What the memory or a run has of the range: all versions of a key that the snapshot shows, the youngest first.
+pub(super) struct Run {
+    next: Option<InternalValue>,
+    versions: Versions,
+}
+
+impl Run {
+    pub(super) fn new(versions: impl Iterator<Item = Found> + Send + 'static) -> Run {
+        Run { next: None, versions: Box::new(versions) }
+    }
+
+    /// Goes on to the next version and returns the one before.
+    fn advance(&mut self) -> Result<Option<InternalValue>, LsmError> {
+        let next = self.versions.next().transpose()?;
+        Ok(std::mem::replace(&mut self.next, next))
+    }
+}
+
+/// The runs as one: of each key the youngest version, unless that says that it is gone. After an error it is over.
+pub(super) struct Merged {
+    runs: Vec<Run>,
+    stage: Stage,
+}
+
+enum Stage {
+    Begin,
+    /// The run whose next version is the first of all, and the lowest next key of the others: as long as the first run
+    /// stays below, there is nothing to choose.
+    Among(usize, Option<Slice>),
+    End,
+}
+
+impl Merged {
+    pub(super) fn new(runs: Vec<Run>) -> Merged {
+        Merged { runs, stage: Stage::Begin }
+    }
+
+    /// Finds the run that comes first.
+    fn choose(&mut self) {
+        self.runs.retain(|run| run.next.is_some());
+        let keys = || self.runs.iter().filter_map(|run| Some(&run.next.as_ref()?.key)).enumerate();
+        let Some((first, _)) = keys().min_by_key(|(_, key)| *key) else {
+            self.stage = Stage::End;
+            return;
+        };
+        let others = keys().filter(|(index, _)| *index != first);
+        let bound = others.map(|(_, key)| &key.user_key).min().cloned();
+        self.stage = Stage::Among(first, bound);
+    }
+
+    /// The next version of all: by key, then the youngest first.
+    fn advance(&mut self) -> Result<Option<InternalValue>, LsmError> {
+        if let Stage::Begin = self.stage {
+            for run in &mut self.runs {
+                run.advance()?;
+            }
+            self.choose();
+        }
+        let Stage::Among(first, bound) = &self.stage else { return Ok(None) };
+        let Some(run) = self.runs.get_mut(*first) else { return Ok(None) };
+        let version = run.advance()?;
+        let is_first = match (&run.next, bound) {
+            (Some(next), Some(bound)) => next.key.user_key < *bound,
+            (next, None) => next.is_some(),
+            (None, _) => false,
+        };
+        if !is_first {
+            self.choose();
+        }
+        Ok(version)
+    }
+
+    fn next_key(&self) -> Option<&Slice> {
+        let Stage::Among(first, _) = &self.stage else { return None };
+        self.runs.get(*first)?.next.as_ref().map(|next| &next.key.user_key)
+    }
+
+    fn next_entry(&mut self) -> Result<Option<InternalValue>, LsmError> {
+        while let Some(version) = self.advance()? {
+            while self.next_key() == Some(&version.key.user_key) {
+                self.advance()?;
+            }
+            if !version.is_tombstone() {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Merged {
+    type Item = Result<KeyValue>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.next_entry() {
+            Ok(entry) => entry.map(|entry| Ok((entry.key.user_key.into(), entry.value.into()))),
+            Err(error) => {
+                self.stage = Stage::End;
+                Some(Err(to_error("cannot read", &error.into())))
+            }
+        }
+    }
+}

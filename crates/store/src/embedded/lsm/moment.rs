@@ -1,0 +1,134 @@
+//! Tables and memory of the engine at one moment.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use fjall::{AbstractTree, Keyspace, SeqNo};
+use lsm_tree::{InternalValue, Memtable, Table, ValueType};
+
+use super::merged::{Found, Run};
+use crate::KeyRange;
+
+/// How often a look at tables and memory is repeated when the engine changes them meanwhile.
+const LOOKS_MAX: usize = 100;
+
+/// Versions that are taken from memory at a time: few at first, for most scans need few.
+const CHUNKS: [usize; 2] = [8, 128];
+
+/// The tables of each run that a range meets, in order. Tables of one run do not overlap.
+type TablesOf = dyn Fn(&KeyRange) -> Vec<Vec<Table>> + Send + Sync;
+
+/// Where everything is that was written. The engine keeps the files of the tables as long as this is there.
+pub(super) struct Moment {
+    tables_of: Box<TablesOf>,
+    memory: Arc<Memtable>,
+}
+
+impl Moment {
+    /// Looks at the engine; `None` if something is on its way from memory to tables, where it cannot be read.
+    pub(super) fn take(keyspace: &Keyspace) -> Option<Moment> {
+        let tree = &keyspace.tree;
+        for _ in 0..LOOKS_MAX {
+            let version = tree.current_version();
+            let memory = tree.active_memtable();
+            if tree.sealed_memtable_count() > 0 {
+                return None;
+            }
+            // Memory that went to a table since the first look is seen in this.
+            if tree.current_version().id() == version.id() {
+                let tables_of = move |range: &KeyRange| {
+                    let runs = version.iter_levels().flat_map(|level| level.iter());
+                    let bounds = range.as_bounds();
+                    let met = runs.filter_map(|run| {
+                        let (first, last) = run.range_overlap_indexes::<&[u8], _>(&bounds)?;
+                        Some(run.get(first..=last)?.to_vec())
+                    });
+                    met.collect()
+                };
+                return Some(Moment { tables_of: Box::new(tables_of), memory });
+            }
+        }
+        None
+    }
+
+    pub(super) fn tables_of(&self, range: &KeyRange) -> Vec<Vec<Table>> {
+        (self.tables_of)(range)
+    }
+
+    /// What the memory has of the range; `None` if that is nothing.
+    pub(super) fn in_memory(&self, range: &KeyRange, seqno: SeqNo) -> Option<Run> {
+        // Before all versions of the first key. The engine has no name for its empty one, which nothing is before.
+        let next = match range.start() {
+            [] => Bound::Unbounded,
+            start => Bound::Included(InternalValue::from_components(
+                start,
+                [].as_slice(),
+                SeqNo::MAX,
+                ValueType::Value,
+            )),
+        };
+        let mut versions = InMemory {
+            memory: Arc::clone(&self.memory),
+            next,
+            range: range.clone(),
+            seqno,
+            chunk: VecDeque::new(),
+            is_over: false,
+        };
+        versions.fill(CHUNKS[0]);
+        (!versions.chunk.is_empty()).then(|| Run::new(versions))
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Moment").finish_non_exhaustive()
+    }
+}
+
+/// Versions in memory that a snapshot shows: by key, then the youngest first. Takes them in chunks, because a cursor
+/// would have to borrow the memory.
+struct InMemory {
+    memory: Arc<Memtable>,
+    /// Where the next chunk begins; only the key counts.
+    next: Bound<InternalValue>,
+    range: KeyRange,
+    seqno: SeqNo,
+    chunk: VecDeque<InternalValue>,
+    is_over: bool,
+}
+
+impl InMemory {
+    /// Takes the next chunk in the place of the last.
+    fn fill(&mut self, n: usize) {
+        self.chunk = self.chunk_of(n);
+        self.is_over = self.chunk.len() < n;
+        if let Some(last) = self.chunk.back() {
+            self.next = Bound::Excluded(last.clone());
+        }
+    }
+
+    fn chunk_of(&self, n: usize) -> VecDeque<InternalValue> {
+        let start = self.next.as_ref().map(|version| &version.key);
+        let entries = self.memory.items.range((start, Bound::Unbounded));
+        let is_before_end = |key: &[u8]| self.range.end().is_none_or(|end| key < end);
+        let entries = entries.take_while(|entry| is_before_end(&entry.key().user_key));
+        let shown = entries.filter(|entry| entry.key().seqno < self.seqno);
+        let versions =
+            shown.map(|it| InternalValue { key: it.key().clone(), value: it.value().clone() });
+        versions.take(n).collect()
+    }
+}
+
+impl Iterator for InMemory {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        if self.chunk.is_empty() && !self.is_over {
+            self.fill(CHUNKS[1]);
+        }
+        self.chunk.pop_front().map(Ok)
+    }
+}
