@@ -1,20 +1,21 @@
 //! The tree behind the [`Engine`] seam. One committer drives it, which keeps its waits simple.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
-    Readable, SeqNo,
+    Readable,
 };
 use model::Env;
 use parking_lot::Mutex;
 
 use super::merged::Merged;
+use super::moment::{Moment, Since};
 use super::rest::Rest;
 use super::sweep::Swift;
 use super::values::Values;
@@ -57,7 +58,7 @@ const SETTLING_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct LsmEngine {
     // Dropped in this order: the directory stays locked until the engine is gone.
     rest: Rest,
-    keyspace: Keyspace,
+    pub(super) keyspace: Keyspace,
     database: Database,
     directory: Arc<Directory>,
     /// The log was emptied under the engine, so it must not be written again.
@@ -65,9 +66,7 @@ pub(crate) struct LsmEngine {
     /// Held while entries go into memory, and while tables are added that must be younger than these.
     writing: Mutex<()>,
     values: Arc<Values>,
-    /// Snapshots from this number on may be scanned in the tables of now: an older one shows keys whose tables were dropped.
-    scanned_since: Arc<AtomicU64>,
-    discarding: Mutex<()>,
+    since: Arc<Since>,
     env: Env,
 }
 
@@ -93,8 +92,7 @@ impl LsmEngine {
             is_settled: AtomicBool::new(false),
             writing: Mutex::default(),
             values: Arc::new(values),
-            scanned_since: Arc::default(),
-            discarding: Mutex::default(),
+            since: Arc::default(),
             env: options.env.clone(),
         })
     }
@@ -135,15 +133,6 @@ impl LsmEngine {
         keyspace.tree.sealed_memtable_count() > 0 || self.database.outstanding_flushes() > 0
     }
 
-    /// Drops the tables that lie in the range. Snapshots of before still show what they had.
-    fn drop_tables(&self, range: &KeyRange) -> Result<()> {
-        let _discarding = self.discarding.lock();
-        self.scanned_since.store(SeqNo::MAX, Ordering::SeqCst);
-        let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
-        self.scanned_since.store(self.database.snapshot().seqno(), Ordering::SeqCst);
-        dropped.map_err(|error| to_error("cannot drop tables", &error.into()))
-    }
-
     fn check_settled(&self) -> Result<()> {
         if self.is_settled.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("the engine was settled".into()));
@@ -159,7 +148,9 @@ impl LsmEngine {
             swift,
             keyspace: self.keyspace.clone(),
             values: Arc::clone(&self.values),
-            scanned_since: Arc::clone(&self.scanned_since),
+            moment: OnceLock::new(),
+            database: self.database.clone(),
+            since: Arc::clone(&self.since),
             _directory: Arc::clone(&self.directory),
         }
     }
@@ -203,7 +194,8 @@ impl Engine for LsmEngine {
     fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
         let _writing = self.writing.lock();
         let (time, view) = (self.values.now(), self.database.snapshot());
-        let swift = Swift::find(&self.keyspace, range.clone(), view.seqno());
+        let moment = Moment::find(&self.database, &self.keyspace, &self.since, view.seqno());
+        let swift = moment.map(|moment| Swift::new(range.clone(), view.seqno(), moment));
         Arc::new(self.look(time, view, swift))
     }
 
@@ -239,7 +231,8 @@ impl Engine for LsmEngine {
     fn discard(&self, range: &KeyRange) -> Result<()> {
         self.check_settled()?;
         let _load = self.rest.load();
-        self.drop_tables(range)?;
+        let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
+        dropped.map_err(|error| to_error("cannot drop tables", &error.into()))?;
         // What the log says of these keys must not count as unwritten, and come back at the next start, because the tables
         // that had it are gone: some table is to be younger than all of it. This comes second, for it makes the engine
         // compact, and dropping would wait for that.
@@ -289,8 +282,10 @@ struct LsmSnapshot {
     swift: Option<Swift>,
     keyspace: Keyspace,
     values: Arc<Values>,
-    /// See [`LsmEngine`].
-    scanned_since: Arc<AtomicU64>,
+    /// What scans read, as long as the engine had not moved anything when the first began.
+    moment: OnceLock<Option<Moment>>,
+    database: Database,
+    since: Arc<Since>,
     /// Dropped last: it stays locked as long as this reads from it.
     _directory: Arc<Directory>,
 }
@@ -298,9 +293,10 @@ struct LsmSnapshot {
 impl LsmSnapshot {
     fn scan_tables(&self, range: &KeyRange) -> Option<Merged> {
         let seqno = self.view.seqno();
-        let merged = scan::scan(&self.keyspace, range, seqno)?;
-        // Looked at after the tables: they may have been dropped before.
-        (seqno >= self.scanned_since.load(Ordering::SeqCst)).then_some(merged)
+        let moment = self
+            .moment
+            .get_or_init(|| Moment::find(&self.database, &self.keyspace, &self.since, seqno));
+        moment.as_ref().map(|moment| scan::scan(moment, range, seqno))
     }
 }
 

@@ -11,6 +11,8 @@ mod rest;
 mod scan;
 mod sweep;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub(super) use engine::LsmEngine;

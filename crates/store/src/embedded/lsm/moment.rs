@@ -1,12 +1,17 @@
 //! Tables and memory of the engine at one moment.
+//!
+//! Invariant: a snapshot is read in the tables and the memory of its own moment. The engine drops a version of a key
+//! when it moves or merges a later one, though an older snapshot shows it, and drops a delete with all that it hides, so
+//! that the tables of later do not even tell that something is missing.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use fjall::{AbstractTree, Keyspace, SeqNo};
+use fjall::{AbstractTree, Database, Keyspace, SeqNo};
 use lsm_tree::{InternalValue, Memtable, Table, ValueType};
+use parking_lot::Mutex;
 
 use super::merged::{Found, Run};
 use crate::KeyRange;
@@ -20,6 +25,24 @@ const CHUNKS: [usize; 2] = [8, 128];
 /// The tables of each run that a range meets, in order. Tables of one run do not overlap.
 type TablesOf = dyn Fn(&KeyRange) -> Vec<Vec<Table>> + Send + Sync;
 
+/// Since when the engine has the tables that it has. They change a few times in a minute.
+#[derive(Debug, Default)]
+pub(super) struct Since(Mutex<(VersionId, SeqNo)>);
+
+type VersionId = u64;
+
+impl Since {
+    /// The first snapshot with the tables of `version`, which are those of the engine: it numbers every change of them
+    /// like a write, so an older snapshot has a lower number.
+    fn find(&self, version: VersionId, database: &Database) -> SeqNo {
+        let mut known = self.0.lock();
+        if known.0 != version {
+            *known = (version, database.visible_seqno());
+        }
+        known.1
+    }
+}
+
 /// Where everything is that was written. The engine keeps the files of the tables as long as this is there.
 pub(super) struct Moment {
     tables_of: Box<TablesOf>,
@@ -27,28 +50,39 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// Looks at the engine; `None` if something is on its way from memory to tables, where it cannot be read.
-    pub(super) fn take(keyspace: &Keyspace) -> Option<Moment> {
+    /// The moment of a snapshot at `seqno`; `None` if something was moved since, or is on its way from memory to tables,
+    /// where it cannot be read.
+    pub(super) fn find(
+        database: &Database,
+        keyspace: &Keyspace,
+        since: &Since,
+        seqno: SeqNo,
+    ) -> Option<Moment> {
         let tree = &keyspace.tree;
         for _ in 0..LOOKS_MAX {
             let version = tree.current_version();
             let memory = tree.active_memtable();
+            let since = since.find(version.id(), database);
             if tree.sealed_memtable_count() > 0 {
                 return None;
             }
             // Memory that went to a table since the first look is seen in this.
-            if tree.current_version().id() == version.id() {
-                let tables_of = move |range: &KeyRange| {
-                    let runs = version.iter_levels().flat_map(|level| level.iter());
-                    let bounds = range.as_bounds();
-                    let met = runs.filter_map(|run| {
-                        let (first, last) = run.range_overlap_indexes::<&[u8], _>(&bounds)?;
-                        Some(run.get(first..=last)?.to_vec())
-                    });
-                    met.collect()
-                };
-                return Some(Moment { tables_of: Box::new(tables_of), memory });
+            if tree.current_version().id() != version.id() {
+                continue;
             }
+            if since > seqno {
+                return None;
+            }
+            let tables_of = move |range: &KeyRange| {
+                let runs = version.iter_levels().flat_map(|level| level.iter());
+                let bounds = range.as_bounds();
+                let met = runs.filter_map(|run| {
+                    let (first, last) = run.range_overlap_indexes::<&[u8], _>(&bounds)?;
+                    Some(run.get(first..=last)?.to_vec())
+                });
+                met.collect()
+            };
+            return Some(Moment { tables_of: Box::new(tables_of), memory });
         }
         None
     }

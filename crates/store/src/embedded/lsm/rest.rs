@@ -138,7 +138,7 @@ impl Watch {
 }
 
 /// Brings everything into one run, unless the engine does not get the memory into tables.
-fn merge(keyspace: &Keyspace) -> Result<(), fjall::Error> {
+pub(super) fn merge(keyspace: &Keyspace) -> Result<(), fjall::Error> {
     // First, so that the log is not older than the tables: a merge drops deletes, and with them what tells the engine
     // up to where its tables know the log.
     keyspace.rotate_memtable()?;

@@ -6,29 +6,23 @@
 
 use std::ops::Bound;
 
-use fjall::{Keyspace, SeqNo, Slice};
+use fjall::{SeqNo, Slice};
 use lsm_tree::Table;
 
 use super::merged::{Found, Merged, Run};
 use super::moment::Moment;
 use crate::KeyRange;
 
-/// Reads `range` in ascending order as a snapshot at `seqno` shows it; `None` if only the engine can do that.
-pub(super) fn scan(keyspace: &Keyspace, range: &KeyRange, seqno: SeqNo) -> Option<Merged> {
-    let moment = Moment::take(keyspace)?;
-    let runs = moment.tables_of(range);
-    // The engine drops a version of a key when it moves a later one out of memory, though an older snapshot shows it.
-    // A table that has nothing later than the snapshot lost nothing that this shows.
-    let is_older = |table: &Table| table.get_highest_seqno() < seqno;
-    if !runs.iter().flatten().all(is_older) {
-        return None;
-    }
-    let runs = runs.into_iter().map(|tables| run(tables, range));
-    Some(Merged::new(runs.chain(moment.in_memory(range, seqno)).collect()))
+/// Reads `range` in ascending order as a snapshot at `seqno` shows it, of which this is the moment.
+pub(super) fn scan(moment: &Moment, range: &KeyRange, seqno: SeqNo) -> Merged {
+    let runs = moment.tables_of(range).into_iter().map(|tables| run(tables, range, seqno));
+    Merged::new(runs.chain(moment.in_memory(range, seqno)).collect())
 }
 
 /// What the tables of one run have of the range.
-fn run(mut tables: Vec<Table>, range: &KeyRange) -> Run {
+fn run(mut tables: Vec<Table>, range: &KeyRange, seqno: SeqNo) -> Run {
+    let is_older = |table: &Table| table.get_highest_seqno() < seqno;
+    debug_assert!(tables.iter().all(is_older), "a snapshot is younger than the tables of its moment");
     let start = Slice::from(range.start());
     let from =
         |table: &Table| table.range((Bound::Included(start.clone()), Bound::<Slice>::Unbounded));

@@ -3,13 +3,10 @@
 //! A scan of the engine is made for short ranges: it looks for every block in the cache, and leaves it there in the place of
 //! those that requests need; and it carries each entry through a heap, though nearly all come from one run. For who
 //! reads gigabytes, both together cost more than the reading.
-//!
-//! Invariant: the tables and the memory are those of the moment of the snapshot. The engine drops a version of a key
-//! when it moves a later one out of memory, though an older snapshot shows it: then only tables and memory of before have it.
 
 use std::ops::Bound;
 
-use fjall::{Keyspace, SeqNo, Slice};
+use fjall::{SeqNo, Slice};
 use lsm_tree::Table;
 
 use super::merged::{Found, Merged, Run, Versions};
@@ -24,10 +21,9 @@ pub(super) struct Swift {
 }
 
 impl Swift {
-    /// Prepares to read `range` as the snapshot of now, at `seqno`, shows it, while the caller keeps writes out. `None`
-    /// if part of it is on its way from memory to tables, where it cannot be read.
-    pub(super) fn find(keyspace: &Keyspace, range: KeyRange, seqno: SeqNo) -> Option<Swift> {
-        Some(Swift { range, seqno, moment: Moment::take(keyspace)? })
+    /// Prepares to read `range` as a snapshot at `seqno` shows it, of which this is the moment.
+    pub(super) fn new(range: KeyRange, seqno: SeqNo, moment: Moment) -> Swift {
+        Swift { range, seqno, moment }
     }
 
     /// Reads a range; `None` if it was not prepared.

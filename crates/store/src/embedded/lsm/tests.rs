@@ -1,0 +1,94 @@
+//! Snapshots while the engine moves and merges what they show: here a merge can be asked for.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use model::Env;
+
+use super::engine::LsmEngine;
+use super::rest;
+use crate::embedded::directory::Directory;
+use crate::embedded::engine::{Engine as _, Writes};
+use crate::{CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, KeyRange, Snapshot};
+
+fn open(folder: &tempfile::TempDir) -> LsmEngine {
+    let directory = Directory::lock(folder.path()).unwrap();
+    let options = EmbeddedOptions {
+        durability: Durability::Fsync,
+        cache_bytes: CACHE_BYTES_DEFAULT,
+        env: Env::system(),
+    };
+    LsmEngine::open(directory, &options).unwrap()
+}
+
+fn write(engine: &LsmEngine, writes: &[(&'static str, Option<&'static str>)]) {
+    let writes = writes.iter().map(|(key, value)| ((*key).into(), value.map(Bytes::from)));
+    engine.write(writes.collect()).unwrap();
+}
+
+/// The engine looks after every 10,000 of them which versions of a key nobody needs any more.
+fn let_go_of_snapshots(engine: &LsmEngine) {
+    for _ in 0..10_000 {
+        engine.snapshot();
+    }
+}
+
+fn all(snapshot: &dyn Snapshot, direction: Direction) -> Vec<(Bytes, Bytes)> {
+    snapshot.scan(KeyRange::all(), direction).map(Result::unwrap).collect()
+}
+
+/// The merged table has neither the key nor the delete: nothing in it is younger than the snapshot.
+#[test]
+fn a_snapshot_shows_what_was_deleted_and_merged_away_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    write(&engine, &[("gone", Some("1")), ("stays", Some("1"))]);
+    write(&engine, &[("later", Some("1"))]);
+    let_go_of_snapshots(&engine);
+    let snapshot = engine.snapshot();
+    write(&engine, &[("gone", None)]);
+    rest::merge(&engine.keyspace).unwrap();
+    assert_eq!(all(&*engine.snapshot(), Direction::Forward).len(), 2);
+    for direction in [Direction::Forward, Direction::Backward] {
+        assert_eq!(all(&*snapshot, direction).len(), 3);
+    }
+}
+
+#[test]
+fn every_snapshot_agrees_with_its_map_across_merges() {
+    const N_KEYS: u64 = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let env = Env::fixed(12, 0);
+    let random = |n: u64| env.random_u64() % n;
+    let mut map: BTreeMap<Bytes, Bytes> = BTreeMap::new();
+    let mut ages = VecDeque::new();
+    for round in 0..600_u32 {
+        let mut writes = Writes::new();
+        for _ in 0..random(5) {
+            let key = Bytes::from(format!("{:02}", random(N_KEYS)));
+            let value = (random(2) == 0).then(|| Bytes::from(format!("round {round}")));
+            match &value {
+                Some(value) => drop(map.insert(key.clone(), value.clone())),
+                None => drop(map.remove(&key)),
+            }
+            writes.insert(key, value);
+        }
+        engine.write(writes).unwrap();
+        ages.push_back((engine.snapshot(), map.clone()));
+        match random(20) {
+            0 => rest::merge(&engine.keyspace).unwrap(),
+            1 => engine.flush().unwrap(),
+            2 => let_go_of_snapshots(&engine),
+            _ => {}
+        }
+        if ages.len() > 6 {
+            ages.remove(usize::try_from(random(7)).unwrap());
+        }
+        // Every other round leaves old snapshots unread until after the next change of tables.
+        for (snapshot, map) in ages.iter().step_by(1 + usize::try_from(random(3)).unwrap()) {
+            let expected: Vec<_> = map.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+            assert_eq!(all(&**snapshot, Direction::Forward), expected, "round {round}");
+        }
+    }
+}
