@@ -5,11 +5,12 @@
 
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded::engine::Writes;
 
@@ -20,7 +21,7 @@ const SHARE: u64 = 4;
 const VALUE_BYTES_MAX: usize = 64 << 10;
 
 /// What an entry takes beside its key and its value.
-const ENTRY_BYTES: u64 = 128;
+const ENTRY_BYTES: u64 = 96;
 
 /// Entries that there is room for at once; it grows.
 const N_AT_FIRST: usize = 1_000;
@@ -34,17 +35,40 @@ const N_PLACES: usize = 1 << 16;
 /// written after the earlier of both. A write notes its time before anybody can see it, so whatever either snapshot
 /// shows of the key had been noted when the other looked.
 pub(super) struct Values {
-    kept: Cache<Bytes, Kept, Weighter, BuildHasherDefault<KeyHasher>>,
+    /// By the hash of the key. Of two keys with one hash the last is kept.
+    kept: Cache<u64, Kept, Weighter, BuildHasherDefault<KeyHasher>>,
     /// When a key was last written. Keys share places, so a write makes some others forgotten too.
     written: Box<[AtomicU64]>,
     /// The writes that are done.
     clock: AtomicU64,
 }
 
+/// A key with its value, beside each other: what is read lies scattered over all of the memory, so every place that has to
+/// be looked at costs as much as the rest of the look.
 #[derive(Clone)]
 struct Kept {
-    value: Bytes,
+    bytes: Arc<[u8]>,
+    n_key: u32,
     at: u64,
+}
+
+impl Kept {
+    fn new(key: &[u8], value: &[u8], at: u64) -> Option<Kept> {
+        let mut bytes = Vec::with_capacity(key.len() + value.len());
+        bytes.extend_from_slice(key);
+        bytes.extend_from_slice(value);
+        Some(Kept { bytes: bytes.into(), n_key: u32::try_from(key.len()).ok()?, at })
+    }
+
+    fn split(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at(self.n_key as usize)
+    }
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        self.split().1
+    }
 }
 
 impl Values {
@@ -66,7 +90,7 @@ impl Values {
     pub(super) fn begin(&self, writes: &Writes) -> u64 {
         let time = self.now() + 1;
         for key in writes.keys() {
-            self.place(key).store(time, Ordering::Release);
+            self.place(xxh3_64(key)).store(time, Ordering::Release);
         }
         time
     }
@@ -78,23 +102,27 @@ impl Values {
 
     /// The value that a snapshot of time `at` shows, if it is kept.
     pub(super) fn get(&self, key: &[u8], at: u64) -> Option<Bytes> {
-        let kept = self.kept.get(key)?;
-        (self.place(key).load(Ordering::Acquire) <= kept.at.min(at)).then_some(kept.value)
+        let hash = xxh3_64(key);
+        let kept = self.kept.get(&hash)?;
+        let is_true = self.place(hash).load(Ordering::Acquire) <= kept.at.min(at);
+        (is_true && kept.split().0 == key).then(|| Bytes::from_owner(kept))
     }
 
     /// Keeps what a snapshot of time `at` shows.
     pub(super) fn keep(&self, key: &[u8], value: &[u8], at: u64) {
-        let is_written_since = self.place(key).load(Ordering::Acquire) > at;
-        if value.len() <= VALUE_BYTES_MAX && !is_written_since {
-            // A copy: the value of the engine keeps its whole block in memory.
-            let value = Bytes::copy_from_slice(value);
-            self.kept.insert(Bytes::copy_from_slice(key), Kept { value, at });
+        let hash = xxh3_64(key);
+        let is_written_since = self.place(hash).load(Ordering::Acquire) > at;
+        if value.len() <= VALUE_BYTES_MAX
+            && !is_written_since
+            && let Some(kept) = Kept::new(key, value, at)
+        {
+            self.kept.insert(hash, kept);
         }
     }
 
-    fn place(&self, key: &[u8]) -> &AtomicU64 {
+    fn place(&self, hash: u64) -> &AtomicU64 {
         #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
-        let number = xxh3_64(key) as usize % N_PLACES;
+        let number = hash as usize % N_PLACES;
         &self.written[number]
     }
 }
@@ -108,23 +136,23 @@ impl fmt::Debug for Values {
 #[derive(Clone)]
 struct Weighter;
 
-impl quick_cache::Weighter<Bytes, Kept> for Weighter {
-    fn weight(&self, key: &Bytes, kept: &Kept) -> u64 {
-        (key.len() + kept.value.len()) as u64 + ENTRY_BYTES
+impl quick_cache::Weighter<u64, Kept> for Weighter {
+    fn weight(&self, _hash: &u64, kept: &Kept) -> u64 {
+        kept.bytes.len() as u64 + ENTRY_BYTES
     }
 }
 
-/// Made for short keys that nobody outside chooses.
+/// The key of the cache is a hash already.
 #[derive(Default)]
 struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
+        self.0 = xxh3_64(bytes);
     }
 
-    fn write_usize(&mut self, length: usize) {
-        self.0 ^= length as u64;
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 
     fn finish(&self) -> u64 {
