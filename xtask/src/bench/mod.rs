@@ -3,6 +3,7 @@
 //! Absolute rates depend on the machine; the ratios in the last column are what is judged. Load generator
 //! and server share the cores, in both halves of each ratio.
 
+mod apart;
 mod awake;
 mod bare;
 mod creates;

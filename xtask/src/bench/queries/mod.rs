@@ -2,8 +2,12 @@
 //!
 //! Both sides are seen from a client on one machine: whole answers over loopback, parsed. PostgreSQL has prepared
 //! statements and an expression index for every query that can use one; Orrery has its default index, and requests that
-//! were signed before the clock runs. Over eight ranges the client does what an SDK does: it asks all ranges at once and
-//! merges; then the server merges in its place. The sides take turns, on cores that are kept awake.
+//! were signed before the clock runs. The sides take turns, on cores that are kept awake; for short queries the client
+//! has one of them to itself. All items are in memory on both sides.
+//!
+//! Over eight ranges the client does what an SDK does: it asks all ranges at once and merges; then the server merges in
+//! its place. PostgreSQL is asked in the same two ways for the same items in eight tables. Beside that stands what it
+//! takes with all of them in one table, which knows nothing of ranges: the price of being divided.
 
 mod orrery;
 mod postgres;
@@ -14,15 +18,16 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use super::apart::Apart;
 use super::awake::Awake;
 use super::setup::{ITEM_BYTES, Subject};
 use super::{Bench, Table, rest};
 use orrery::Orrery;
-use postgres::Postgres;
+use postgres::{Postgres, Tables};
 use workload::{ALL, Workload};
 
 const SMALL: u64 = 10_000;
-const RANGES: [&str; 2] = ["1", "8"];
+const RANGES: [u32; 2] = [1, 8];
 // Limit: calls of one turn, however short they are.
 const CALLS_MAX: u64 = 10_000;
 
@@ -42,12 +47,27 @@ enum Side {
     Ranges,
     /// Our server, which merges.
     Merged,
-    Postgres,
+    Postgres(Tables),
 }
+
+/// What is compared: how we are asked, how PostgreSQL is, and the goal of short queries.
+type Pair = (Side, Tables, &'static str);
+
+const UNDIVIDED: &[Pair] = &[(Side::Ranges, Tables::One, GOAL)];
+const DIVIDED: &[Pair] = &[
+    (Side::Ranges, Tables::Parts, GOAL),
+    (Side::Merged, Tables::Partitioned, GOAL),
+    (Side::Ranges, Tables::One, ""),
+    (Side::Merged, Tables::One, ""),
+];
+
+const GOAL: &str = "≥ 1";
 
 /// Servers with the same items.
 struct Sides<'b> {
     orrery: Orrery,
+    /// The process of our server.
+    process: u32,
     postgres: Option<&'b Postgres>,
     n_items: u64,
     bench: &'b Bench,
@@ -55,7 +75,7 @@ struct Sides<'b> {
 
 pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
     let n_items = bench.n_items_large;
-    let postgres = if let Some(found) = Postgres::find() {
+    let mut postgres = if let Some(found) = Postgres::find() {
         Some(found.start(n_items, &bench.env).await?)
     } else {
         println!(
@@ -64,9 +84,13 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
         None
     };
     for n_ranges in RANGES {
+        if let Some(postgres) = postgres.as_mut().filter(|_| n_ranges > 1) {
+            postgres.divide(n_ranges, &bench.env).await?;
+        }
         let subject = filled(bench, n_items, n_ranges).await?;
         let orrery = Orrery::connect(&subject).await?;
-        let mut sides = Sides { orrery, postgres: postgres.as_ref(), n_items, bench };
+        let process = subject.server.process_id();
+        let mut sides = Sides { orrery, process, postgres: postgres.as_ref(), n_items, bench };
         sides.warm().await?;
         let awake = Awake::start();
         sides.compare(n_ranges, table).await?;
@@ -84,13 +108,16 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
 
 impl Sides<'_> {
     /// The rows of the table for this number of ranges.
-    async fn compare(&mut self, n_ranges: &str, table: &mut Table) -> Result<()> {
-        let mut sides = vec![Side::Ranges];
-        if n_ranges != RANGES[0] {
-            sides.push(Side::Merged);
-        }
-        if self.postgres.is_some() {
-            sides.push(Side::Postgres);
+    async fn compare(&mut self, n_ranges: u32, table: &mut Table) -> Result<()> {
+        let pairs = if n_ranges == RANGES[0] { UNDIVIDED } else { DIVIDED };
+        let mut sides = Vec::new();
+        for (ours, theirs, _) in pairs {
+            for side in [*ours, Side::Postgres(*theirs)] {
+                let is_there = self.postgres.is_some() || !matches!(side, Side::Postgres(_));
+                if is_there && !sides.contains(&side) {
+                    sides.push(side);
+                }
+            }
         }
         for workload in ALL {
             self.check(&sides, workload).await?;
@@ -99,18 +126,12 @@ impl Sides<'_> {
                 let found = sides.iter().zip(&times).find(|(side, _)| **side == wanted);
                 found.map(|(_, time)| *time)
             };
-            let theirs = time(Side::Postgres);
-            let places = [(Side::Ranges, ""), (Side::Merged, " that the server merges")];
-            for (side, how) in places {
-                if let Some(ours) = time(side) {
-                    add(
-                        table,
-                        workload,
-                        self.n_items,
-                        &format!("{n_ranges} ranges{how}"),
-                        ours,
-                        theirs,
-                    );
+            for (ours, theirs, goal) in pairs {
+                let place = format!("{n_ranges} ranges{}; PostgreSQL{}", ours.how(), theirs.how());
+                let goal = if workload.is_scan { "≥ 300 MB/s per core" } else { goal };
+                if let Some(own) = time(*ours) {
+                    let times = (own, time(Side::Postgres(*theirs)));
+                    add(table, workload, self.n_items, &place, times, goal);
                 }
             }
         }
@@ -122,9 +143,9 @@ impl Sides<'_> {
         match side {
             Side::Ranges => self.orrery.ask(workload, value, env).await,
             Side::Merged => self.orrery.ask_server(workload, value, env).await,
-            Side::Postgres => {
+            Side::Postgres(tables) => {
                 let postgres = self.postgres.context("PostgreSQL is not there")?;
-                postgres.ask(workload, value, env).await
+                postgres.ask(tables, workload, value, env).await
             }
         }
     }
@@ -147,6 +168,10 @@ impl Sides<'_> {
     /// The middle time of each side, measured by turns so that a busy moment of the machine hits all of them.
     async fn by_turns(&mut self, sides: &[Side], workload: &Workload) -> Result<Vec<Duration>> {
         let mut times = vec![Vec::new(); sides.len()];
+        let mut servers = self.postgres.map(Postgres::process_ids).unwrap_or_default();
+        servers.push(self.process);
+        // The longer ones may use all cores, on either side.
+        let _apart = workload.is_flat.then(|| Apart::start(&servers));
         for turn in 0..TURNS {
             for (side, times) in sides.iter().zip(&mut times) {
                 let begin = self.bench.env.monotonic();
@@ -164,10 +189,14 @@ impl Sides<'_> {
         Ok(times.into_iter().map(middle).collect())
     }
 
-    /// Reads everything once: PostgreSQL has all in memory since it was loaded.
+    /// Reads everything once, and every item by its key: PostgreSQL has all in memory since it was loaded.
     async fn warm(&mut self) -> Result<()> {
         for workload in ALL {
             self.ask(Side::Ranges, workload, 1).await?;
+        }
+        let (by_key, n_calls) = (&ALL[0], ALL[0].n_values(self.n_items));
+        for call in 0..n_calls {
+            self.ask(Side::Merged, by_key, call).await?;
         }
         Ok(())
     }
@@ -175,9 +204,10 @@ impl Sides<'_> {
 
 /// What an indexed query costs when the container grows.
 async fn flatness(bench: &Bench, table: &mut Table, large: &mut Sides<'_>) -> Result<()> {
-    let subject = filled(bench, SMALL, "1").await?;
+    let subject = filled(bench, SMALL, RANGES[0]).await?;
     let orrery = Orrery::connect(&subject).await?;
-    let mut small = Sides { orrery, postgres: None, n_items: SMALL, bench };
+    let process = subject.server.process_id();
+    let mut small = Sides { orrery, process, postgres: None, n_items: SMALL, bench };
     small.warm().await?;
     for workload in ALL.iter().filter(|workload| workload.is_flat) {
         let of_small = small.by_turns(&[Side::Ranges], workload).await?[0];
@@ -195,9 +225,9 @@ async fn flatness(bench: &Bench, table: &mut Table, large: &mut Sides<'_>) -> Re
 
 /// A server with this many items, restarted after loading and at rest: what was just written, or what loading left to
 /// the engine, must not be the reason for the speed.
-async fn filled(bench: &Bench, n_items: u64, n_ranges: &str) -> Result<Subject> {
-    let cache = postgres::cache_mb().to_string();
-    let options = ["--durability", "relaxed", "--min-partitions", n_ranges, "--cache", &cache];
+async fn filled(bench: &Bench, n_items: u64, n_ranges: u32) -> Result<Subject> {
+    let (cache, ranges) = (postgres::cache_mb().to_string(), n_ranges.to_string());
+    let options = ["--durability", "relaxed", "--min-partitions", &ranges, "--cache", &cache];
     let subject = Subject::start(&bench.binary, &options, &bench.env).await?;
     let begin = bench.env.monotonic();
     subject.fill_with(0, n_items, &|n| workload::item(n, n_items)).await?;
@@ -216,13 +246,32 @@ fn middle(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
+impl Side {
+    fn how(self) -> &'static str {
+        match self {
+            Side::Merged => " that the server merges",
+            Side::Ranges | Side::Postgres(_) => "",
+        }
+    }
+}
+
+impl Tables {
+    fn how(self) -> &'static str {
+        match self {
+            Tables::One => "",
+            Tables::Partitioned => " in as many tables that it merges",
+            Tables::Parts => " in as many tables",
+        }
+    }
+}
+
 fn add(
     table: &mut Table,
     workload: &Workload,
     n_items: u64,
     place: &str,
-    ours: Duration,
-    theirs: Option<Duration>,
+    (ours, theirs): (Duration, Option<Duration>),
+    goal: &str,
 ) {
     let speed = |time: Duration| {
         if workload.is_scan {
@@ -233,11 +282,11 @@ fn add(
     };
     let ratio = theirs.map(|theirs| format!("{:.2}", theirs.as_secs_f64() / ours.as_secs_f64()));
     table.add(
-        format!("{} in {n_items} items, {place}; PostgreSQL", workload.name),
+        format!("{} in {n_items} items, {place}", workload.name),
         format!("{}{}", shown(ours), speed(ours)),
         theirs.map(|it| format!("{}{}", shown(it), speed(it))).unwrap_or_default(),
         ratio.unwrap_or_default(),
-        if workload.is_scan { "≥ 300 MB/s per core" } else { "≥ 1" },
+        goal,
     );
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
+use futures::future::try_join_all;
 use model::Env;
+use serde_json::Value;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
 use super::Answer;
@@ -16,6 +18,8 @@ use crate::workspace;
 /// Where Debian puts one folder per version.
 const FOLDER: &str = "/usr/lib/postgresql";
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The table that the queries name.
+const TABLE: &str = "items";
 /// Rows that are sent in one piece while loading.
 const CHUNK: u64 = 500;
 
@@ -24,11 +28,31 @@ pub(super) struct Found {
     programs: PathBuf,
 }
 
-/// A running server with all items.
+/// A running server with all items in one table, and on demand in several that make up another.
 pub(super) struct Postgres {
     server: Running,
+    port: u16,
+    one: Asked,
+    partitioned: Option<Asked>,
+    parts: Vec<Asked>,
+}
+
+/// A table and a connection of its own.
+struct Asked {
     client: Client,
+    /// The process that serves the client.
+    process: u32,
     statements: Vec<(&'static str, Statement)>,
+}
+
+/// Which tables are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tables {
+    One,
+    /// The one that is partitioned: the server finds and merges the parts.
+    Partitioned,
+    /// Each part by the client, which merges, over a connection of its own.
+    Parts,
 }
 
 /// A server process. Dropping it kills it.
@@ -59,21 +83,59 @@ impl Postgres {
     }
 
     /// The rows of a query, each the JSON of its text.
-    pub(super) async fn ask(&self, workload: &Workload, value: u64, env: &Env) -> Result<Answer> {
-        let statement = self.statements.iter().find(|(name, _)| *name == workload.name);
-        let (_, statement) = statement.context("a query that was not prepared")?;
-        #[expect(clippy::cast_precision_loss, reason = "values stay far below 2^52")]
-        let value = value as f64;
+    pub(super) async fn ask(
+        &self,
+        tables: Tables,
+        workload: &Workload,
+        value: u64,
+        env: &Env,
+    ) -> Result<Answer> {
+        let asked = match tables {
+            Tables::One => std::slice::from_ref(&self.one),
+            Tables::Partitioned => self.partitioned.as_slice(),
+            Tables::Parts => self.parts.as_slice(),
+        };
         let begin = env.monotonic();
-        let rows = self.client.query(statement, &[&value]).await.context(workload.name)?;
-        let json = |row: &Row| Ok(serde_json::from_str(row.try_get::<_, &str>(0)?)?);
-        let rows = rows.iter().map(json).collect::<Result<_>>()?;
+        let parts = try_join_all(asked.iter().map(|it| it.ask(workload, value))).await?;
+        let rows = workload.merge(parts);
         Ok(Answer { rows, took: env.monotonic().saturating_sub(begin) })
     }
 
+    /// The processes that serve the clients.
+    pub(super) fn process_ids(&self) -> Vec<u32> {
+        let all = std::iter::once(&self.one).chain(&self.partitioned).chain(&self.parts);
+        all.map(|it| it.process).collect()
+    }
+
+    /// Copies the items into `n` tables by the hash of their partition key, which are the parts of another.
+    pub(super) async fn divide(&mut self, n: u32, env: &Env) -> Result<()> {
+        let begin = env.monotonic();
+        let client = &self.one.client;
+        client
+            .batch_execute(
+                "CREATE TABLE parts (doc jsonb NOT NULL) PARTITION BY HASH ((doc->>'pk'))",
+            )
+            .await?;
+        for part in 0..n {
+            let text = format!(
+                "CREATE TABLE part_{part} PARTITION OF parts FOR VALUES WITH (MODULUS {n}, REMAINDER {part})"
+            );
+            client.batch_execute(&text).await?;
+        }
+        client.batch_execute(&format!("INSERT INTO parts SELECT doc FROM {TABLE}")).await?;
+        index(client, "parts").await?;
+        self.partitioned = Some(Asked::connect(self.port, "parts", env).await?);
+        for part in 0..n {
+            self.parts.push(Asked::connect(self.port, &format!("part_{part}"), env).await?);
+        }
+        let taken = env.monotonic().saturating_sub(begin);
+        println!("queries: divided into {n} tables in PostgreSQL in {:.1} s", taken.as_secs_f64());
+        Ok(())
+    }
+
     pub(super) fn stop(self) -> Result<()> {
-        drop(self.client);
         let mut server = self.server;
+        drop((self.one, self.partitioned, self.parts));
         // SIGINT: it does not wait for the client to leave, whose task cannot run while this thread waits.
         let id = server.child.id().to_string();
         ensure!(
@@ -117,13 +179,32 @@ impl Found {
             .stderr(Stdio::null());
         let child = serve.spawn().context("cannot start PostgreSQL")?;
         let server = Running { child, _folder: folder };
+        load(&connect(port, env).await?, n_items, env).await?;
+        let one = Asked::connect(port, TABLE, env).await?;
+        Ok(Postgres { server, port, one, partitioned: None, parts: Vec::new() })
+    }
+}
+
+impl Asked {
+    async fn connect(port: u16, table: &str, env: &Env) -> Result<Asked> {
         let client = connect(port, env).await?;
-        load(&client, n_items, env).await?;
         let mut statements = Vec::new();
         for workload in ALL {
-            statements.push((workload.name, client.prepare(workload.postgres).await?));
+            let text = workload.postgres.replace(TABLE, table);
+            statements.push((workload.name, client.prepare(&text).await?));
         }
-        Ok(Postgres { server, client, statements })
+        let process: i32 = client.query_one("SELECT pg_backend_pid()", &[]).await?.try_get(0)?;
+        Ok(Asked { client, process: process.try_into()?, statements })
+    }
+
+    async fn ask(&self, workload: &Workload, value: u64) -> Result<Vec<Value>> {
+        let statement = self.statements.iter().find(|(name, _)| *name == workload.name);
+        let (_, statement) = statement.context("a query that was not prepared")?;
+        #[expect(clippy::cast_precision_loss, reason = "values stay far below 2^52")]
+        let value = value as f64;
+        let rows = self.client.query(statement, &[&value]).await.context(workload.name)?;
+        let json = |row: &Row| Ok(serde_json::from_str(row.try_get::<_, &str>(0)?)?);
+        rows.iter().map(json).collect()
     }
 }
 
@@ -147,8 +228,8 @@ async fn connect(port: u16, env: &Env) -> Result<Client> {
 async fn load(client: &Client, n_items: u64, env: &Env) -> Result<()> {
     use futures::SinkExt as _;
     let begin = env.monotonic();
-    client.batch_execute("CREATE TABLE items (doc jsonb NOT NULL)").await?;
-    let sink = client.copy_in::<_, Bytes>("COPY items FROM STDIN").await?;
+    client.batch_execute(&format!("CREATE TABLE {TABLE} (doc jsonb NOT NULL)")).await?;
+    let sink = client.copy_in::<_, Bytes>(&format!("COPY {TABLE} FROM STDIN")).await?;
     let mut sink = std::pin::pin!(sink);
     let mut next = 0;
     while next < n_items {
@@ -163,14 +244,18 @@ async fn load(client: &Client, n_items: u64, env: &Env) -> Result<()> {
         next = end;
     }
     sink.close().await?;
-    for name in INDEXED {
-        let text = format!("CREATE INDEX ON items (((doc->>'{name}')::float8))");
-        client.batch_execute(&text).await?;
-    }
-    client.batch_execute("VACUUM ANALYZE items").await?;
+    index(client, TABLE).await?;
     let taken = env.monotonic().saturating_sub(begin);
     println!("queries: {n_items} items in PostgreSQL loaded in {:.1} s", taken.as_secs_f64());
     Ok(())
+}
+
+async fn index(client: &Client, table: &str) -> Result<()> {
+    for name in INDEXED {
+        let text = format!("CREATE INDEX ON {table} (((doc->>'{name}')::float8))");
+        client.batch_execute(&text).await?;
+    }
+    Ok(client.batch_execute(&format!("VACUUM ANALYZE {table}")).await?)
 }
 
 fn free_port() -> Result<u16> {

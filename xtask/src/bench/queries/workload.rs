@@ -93,9 +93,14 @@ pub(super) const ALL: &[Workload] = &[
 pub(super) const INDEXED: [&str; 3] = ["customer", "total", "share"];
 
 impl Workload {
+    /// How many values the parameter takes: as many calls, one after the other, have them all.
+    pub(super) fn n_values(&self, n_items: u64) -> u64 {
+        (self.n_values)(n_items)
+    }
+
     /// The parameter of a call: another one each time, and none outside the data.
     pub(super) fn value(&self, call: u64, n_items: u64) -> u64 {
-        call.wrapping_mul(SCATTER) % (self.n_values)(n_items)
+        call.wrapping_mul(SCATTER) % self.n_values(n_items)
     }
 
     /// The one answer that ranges make together.

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fjall::{
-    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
-    Readable,
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
 };
 use model::Env;
 use parking_lot::Mutex;

@@ -22,7 +22,10 @@ pub(super) fn scan(moment: &Moment, range: &KeyRange, seqno: SeqNo) -> Merged {
 /// What the tables of one run have of the range.
 fn run(mut tables: Vec<Table>, range: &KeyRange, seqno: SeqNo) -> Run {
     let is_older = |table: &Table| table.get_highest_seqno() < seqno;
-    debug_assert!(tables.iter().all(is_older), "a snapshot is younger than the tables of its moment");
+    debug_assert!(
+        tables.iter().all(is_older),
+        "a snapshot is younger than the tables of its moment"
+    );
     let start = Slice::from(range.start());
     let from =
         |table: &Table| table.range((Bound::Included(start.clone()), Bound::<Slice>::Unbounded));
