@@ -12,4 +12,4 @@ mod rows;
 pub(crate) use expression::{eval, written_object};
 pub(crate) use frame::{Frame, Group};
 pub(crate) use like::LikePattern;
-pub(crate) use rows::{Flow, GroupSet, each_row, project};
+pub(crate) use rows::{Flow, GroupSet, each_row, each_row_where, project};

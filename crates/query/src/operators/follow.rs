@@ -7,11 +7,11 @@ use model::Value;
 
 use super::page::{Page, PageBuilder, PageRequest};
 use super::sort::{After, Start, sort_keys};
-use crate::bind::tree::{ITEM_LEVEL, Query};
+use crate::bind::tree::{Expr, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row};
+use crate::eval::{Flow, Frame, each_row_where};
 use crate::index::{IndexPath, TermSpan, successor};
 use crate::mark::Passing;
 use crate::plan::{OrderAccess, Reads};
@@ -41,9 +41,11 @@ pub(super) fn page(
     if start.passed >= end {
         return Ok(builder.finish(None));
     }
+    let filter = access.filter_left(query);
     let mut rows = Rows {
         query,
-        reads: Reads::of(query),
+        filter,
+        reads: Reads::of(query, filter),
         order: &order,
         resume,
         run: Run::of(context, request),
@@ -244,6 +246,8 @@ impl Ties {
 /// The rows of the page as items come in order.
 struct Rows<'p> {
     query: &'p Query,
+    /// What is still to be checked on each item.
+    filter: Option<&'p Expr>,
     reads: Reads,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
@@ -308,11 +312,11 @@ impl Rows<'_> {
         let mut place = Place { keys, number: item.number, row: 0 };
         let mut flow = Flow::Continue;
         let mut last_row = None;
-        let (query, order, resume) = (self.query, self.order, self.resume);
+        let (query, filter, order, resume) = (self.query, self.filter, self.order, self.resume);
         let Rows { reads, run, start, n_others, passed, end, builder, passing, .. } = self;
         let keys_bytes_max = run.context.keys_bytes_max;
         let frame = Frame::root(ITEM_LEVEL, &value);
-        each_row(query, &frame, run, &mut |inner| {
+        each_row_where(query, filter, &frame, run, &mut |inner| {
             let is_admitted = start.admits(order, &place)
                 && resume.is_none_or(|resume| resume.admits(order, &place));
             let row = if is_admitted { reads.row(query, inner, item, run)? } else { None };

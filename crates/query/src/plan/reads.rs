@@ -37,22 +37,22 @@ impl Reads {
     /// Returns the parts that all clauses of a query need.
     pub(crate) fn all(query: &Query) -> Picks {
         let mut picks = Picks::NOTHING;
-        rows(query, &mut picks);
-        projection(query, &mut picks);
+        whole_query(query, &mut picks);
         picks
     }
 
-    /// Returns what to read first of an item, and what later, for [`Reads::row`].
-    pub(crate) fn of(query: &Query) -> Reads {
+    /// Returns what to read first of an item, and what later, for [`Reads::row`]. `filter` is what of the filter is still
+    /// to be checked on the item.
+    pub(crate) fn of(query: &Query, filter: Option<&Expr>) -> Reads {
         let mut picks = Picks::NOTHING;
-        rows(query, &mut picks);
+        rows(query, filter, &mut picks);
         if query.returns_item() && !query.distinct {
             return Reads { picks, late: Late::Text };
         }
         let mut all = picks.clone();
         projection(query, &mut all);
         // Variables of the row are parts of what was read first, and would have to be found again.
-        let can_wait = query.sources.is_empty() && query.filter.is_some() && !picks.is_whole();
+        let can_wait = query.sources.is_empty() && filter.is_some() && !picks.is_whole();
         if all.is_whole() && can_wait {
             return Reads { picks, late: Late::Value };
         }
@@ -96,7 +96,7 @@ fn is_written(query: &Query) -> bool {
 }
 
 /// Adds what every clause but the projection needs.
-fn rows(query: &Query, picks: &mut Picks) {
+fn rows(query: &Query, filter: Option<&Expr>, picks: &mut Picks) {
     if let Base::Rows(inner, _) = &query.base {
         whole_query(inner, picks);
     }
@@ -106,7 +106,7 @@ fn rows(query: &Query, picks: &mut Picks) {
             Collection::Subquery(inner) => whole_query(inner, picks),
         }
     }
-    if let Some(filter) = &query.filter {
+    if let Some(filter) = filter {
         expression(filter, picks);
     }
     if let Some(grouping) = &query.grouping {
@@ -138,7 +138,7 @@ fn projection(query: &Query, picks: &mut Picks) {
 }
 
 fn whole_query(query: &Query, picks: &mut Picks) {
-    rows(query, picks);
+    rows(query, query.filter.as_ref(), picks);
     projection(query, picks);
 }
 
@@ -242,7 +242,7 @@ mod tests {
             let query = format!("SELECT {list} FROM c");
             let options = PrepareOptions::new(Env::fixed(1, 0));
             let statement = Statement::prepare(&query, &[], &options).unwrap();
-            let reads = Reads::of(statement.bound());
+            let reads = Reads::of(statement.bound(), None);
             let value = item.read(&reads.picks).unwrap();
             let frame = Frame::root(ITEM_LEVEL, &value);
             let row = reads.row(statement.bound(), &frame, &item, &run).unwrap().unwrap();

@@ -98,6 +98,33 @@ pub(crate) fn condition(query: &Query, source: &dyn ItemSource) -> Condition {
     paths.query(query)
 }
 
+impl Condition {
+    /// Returns the seek that is the whole filter of a query over plain items: of the items of the source, exactly those
+    /// pass that an entry of its spans names.
+    ///
+    /// Only a seek that stands alone says so of itself. Among several parts one that says nothing may have been left out.
+    pub(super) fn as_whole_filter(&self, query: &Query, index: &dyn ItemIndex) -> Option<&Seek> {
+        let is_plain = matches!(query.base, Base::Item) && query.sources.is_empty();
+        match self {
+            Condition::Seek(seek) if is_plain && seek.is_exact && seek.is_covered(index) => {
+                Some(seek)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether items that the index finds need no look at the filter.
+    ///
+    /// Properties of the system are looked at nevertheless: their index is made of the feed.
+    pub(super) fn is_answered(&self, query: &Query, index: &dyn ItemIndex) -> bool {
+        let is_stored = |seek: &Seek| match seek.path.steps().first() {
+            Some(PathStep::Name(name)) => !name.starts_with('_'),
+            Some(PathStep::Element) | None => false,
+        };
+        self.as_whole_filter(query, index).is_some_and(is_stored)
+    }
+}
+
 /// Returns the path of an expression that is a property of the item; elements of arrays are none.
 pub(crate) fn item_path(expr: &Expr) -> Option<(&[Step], IndexPath)> {
     let Expr::VariablePath(ITEM_LEVEL, steps) = expr else { return None };
