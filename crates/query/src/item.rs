@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::json::{Picks, pick};
+use model::json::{Picks, Raw, pick, raw_properties};
 use model::{ETag, JsonError, Lsn, Rid, Status, Value};
 
 use crate::error::{Error, Result};
@@ -56,6 +56,20 @@ impl SourceItem {
         }
     }
 
+    /// Returns properties of the item as they stand in its text, in the order of `names`; `None` when there is no text.
+    /// Those of the system stand in none.
+    pub(crate) fn raw<'s, 'n, const N: usize>(
+        &'s self,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Result<Option<[Option<Raw<'s>>; N]>> {
+        match &self.content {
+            Content::Value(_) => Ok(None),
+            Content::Stored(item) => {
+                raw_properties(&item.text, names).map(Some).map_err(|_| corrupt())
+            }
+        }
+    }
+
     /// Returns the item as a row.
     pub(crate) fn to_row(&self) -> Row {
         match &self.content {
@@ -65,7 +79,7 @@ impl SourceItem {
     }
 }
 
-fn corrupt() -> Error {
+pub(crate) fn corrupt() -> Error {
     let message = "a stored item is not JSON".to_owned();
     Error::Source { status: Status::INTERNAL, message }
 }

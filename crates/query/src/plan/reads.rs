@@ -5,7 +5,8 @@ use model::json::Picks;
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query, Score};
 use crate::context::Run;
 use crate::error::Result;
-use crate::eval::{Frame, project, written_object};
+use crate::eval::{Frame, copied_object, project, written_object};
+use crate::item::corrupt;
 use crate::row::Row;
 use crate::source::SourceItem;
 use crate::value::{Datum, Step};
@@ -21,12 +22,17 @@ pub(crate) struct Reads {
 /// Limit: members of an object that is written at once: their names are compared pair by pair.
 const WRITTEN_MAX: usize = 32;
 
+/// Limit: members of an object whose values are copied from the text of the item: all are compared with each name there.
+const COPIED_MAX: usize = 8;
+
 /// What is read only of an item that has a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Late {
     Nothing,
     /// Nothing, and the row is an object whose text is all that anybody wants.
     Written,
+    /// Properties that are members of a written object, of which only the text is needed.
+    Copied,
     /// The whole item, because the projection looks at it.
     Value,
     /// The whole item, and it is the row: its text will do.
@@ -49,6 +55,9 @@ impl Reads {
         if query.returns_item() && !query.distinct {
             return Reads { picks, late: Late::Text };
         }
+        if filter.is_none() && is_copied(query) {
+            return Reads { picks, late: Late::Copied };
+        }
         let mut all = picks.clone();
         projection(query, &mut all);
         // Variables of the row are parts of what was read first, and would have to be found again.
@@ -58,6 +67,14 @@ impl Reads {
         }
         let late = if is_written(query) { Late::Written } else { Late::Nothing };
         Reads { picks: all, late }
+    }
+
+    /// Returns whether [`Reads::row`] looks at the item alone, and not at what was read first.
+    pub(crate) fn is_of_item(&self) -> bool {
+        match self.late {
+            Late::Text | Late::Copied => true,
+            Late::Nothing | Late::Written | Late::Value => false,
+        }
     }
 
     /// Computes what a row of an item becomes; undefined drops it. `frame` has what was read first.
@@ -73,7 +90,10 @@ impl Reads {
             (Late::Written, Projection::List(members)) => {
                 return written_object(members, frame, run).map(Some);
             }
-            (Late::Nothing | Late::Written, _) => {
+            (Late::Copied, Projection::List(members)) => {
+                return copied_row(members, item, run).map(Some);
+            }
+            (Late::Nothing | Late::Written | Late::Copied, _) => {
                 project(query, frame, run)?.and_then(Datum::into_value)
             }
             (Late::Value, _) => {
@@ -93,6 +113,38 @@ fn is_written(query: &Query) -> bool {
         members.iter().take(at).any(|(other, _)| other == name)
     };
     !query.distinct && members.len() <= WRITTEN_MAX && !members.iter().enumerate().any(is_repeated)
+}
+
+/// Returns whether rows are written, and all that is in them are properties that the text of the item has.
+fn is_copied(query: &Query) -> bool {
+    let Projection::List(members) = &query.projection else { return false };
+    let is_stored =
+        |expr| property(expr).is_some_and(|name| !model::json::SYSTEM_PROPERTIES.contains(&name));
+    matches!(query.base, Base::Item)
+        && query.sources.is_empty()
+        && members.len() <= COPIED_MAX
+        && members.iter().all(|(_, expr)| is_stored(expr))
+        && is_written(query)
+}
+
+/// Returns the property of the item that an expression is.
+fn property(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::VariablePath(ITEM_LEVEL, steps) => match steps.as_slice() {
+            [Step::Name(name)] => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn copied_row(members: &[(String, Expr)], item: &SourceItem, run: &Run<'_>) -> Result<Row> {
+    let names = members.iter().filter_map(|(_, expr)| property(expr));
+    if let Some(properties) = item.raw::<COPIED_MAX>(names)? {
+        return copied_object(members, &properties, run)?.map_err(|_| corrupt());
+    }
+    let value = item.to_value()?;
+    written_object(members, &Frame::root(ITEM_LEVEL, &value), run)
 }
 
 /// Adds what every clause but the projection needs.
@@ -234,6 +286,7 @@ mod tests {
         let run = Run::within(&context, Patience::once(&context, Duration::from_secs(1)));
         for (list, is_written) in [
             ("c.id, c.n", true),
+            ("c.t, c.o AS x, c.o AS y", true),
             (r#"c.none, c.o, c["q\"x"]"#, true),
             ("c.none", true),
             ("c.n + 1, c.o.x[1], [c.t]", true),
@@ -243,7 +296,7 @@ mod tests {
             let options = PrepareOptions::new(Env::fixed(1, 0));
             let statement = Statement::prepare(&query, &[], &options).unwrap();
             let reads = Reads::of(statement.bound(), None);
-            let value = item.read(&reads.picks).unwrap();
+            let value = item.to_value().unwrap();
             let frame = Frame::root(ITEM_LEVEL, &value);
             let row = reads.row(statement.bound(), &frame, &item, &run).unwrap().unwrap();
             assert_eq!(matches!(row, Row::Written(..)), is_written, "{list}");
