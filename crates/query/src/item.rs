@@ -56,16 +56,18 @@ impl SourceItem {
         }
     }
 
-    /// Returns properties of the item as they stand in its text, in the order of `names`; `None` when there is no text.
-    /// Those of the system stand in none.
-    pub(crate) fn raw<'s, 'n, const N: usize>(
+    /// Finds properties of the item as they stand in its text, where each name has its place in `found`; returns whether
+    /// there is a text. Those of the system stand in none.
+    pub(crate) fn find_raw<'s, 'n>(
         &'s self,
-        names: impl Iterator<Item = &'n str> + Clone,
-    ) -> Result<Option<[Option<Raw<'s>>; N]>> {
+        names: &(impl Iterator<Item = &'n str> + Clone),
+        found: &mut [Option<Raw<'s>>],
+    ) -> Result<bool> {
         match &self.content {
-            Content::Value(_) => Ok(None),
+            Content::Value(_) => Ok(false),
             Content::Stored(item) => {
-                raw_properties(&item.text, names).map(Some).map_err(|_| corrupt())
+                raw_properties(&item.text, names, found).map_err(|_| corrupt())?;
+                Ok(true)
             }
         }
     }

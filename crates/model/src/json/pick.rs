@@ -164,12 +164,11 @@ impl<'t> Scanner<'t> {
     #[inline]
     pub(super) fn raw(&mut self) -> Result<(&'t [u8], bool), JsonError> {
         let start = self.at;
-        let has_escapes = match self.peek() {
-            Some(b'"') => self.string()?.1,
-            _ => {
-                self.skip()?;
-                false
-            }
+        let has_escapes = if self.peek() == Some(b'"') {
+            self.string()?.1
+        } else {
+            self.skip()?;
+            false
         };
         Ok((self.text.get(start..self.at).unwrap_or_default(), has_escapes))
     }

@@ -29,21 +29,21 @@ pub enum RawKind {
     Other,
 }
 
-/// Finds properties of the object in a text, those that are there, in the order of `names`.
+/// Finds properties of the object in a text, those that are there: each name has its place in `found`, which is empty.
 ///
-/// Invariant: as for [`super::pick`], the text was checked when it was written. There are at most `N` names.
+/// Invariant: as for [`super::pick`], the text was checked when it was written. There are no more names than places.
 ///
 /// # Errors
 /// The text is not JSON.
-pub fn raw_properties<'t, 'n, const N: usize>(
+pub fn raw_properties<'t, 'n>(
     text: &'t [u8],
-    names: impl Iterator<Item = &'n str> + Clone,
-) -> Result<[Option<Raw<'t>>; N], JsonError> {
-    let mut found = [None; N];
-    let mut n_left = names.clone().take(N).count();
+    names: &(impl Iterator<Item = &'n str> + Clone),
+    found: &mut [Option<Raw<'t>>],
+) -> Result<(), JsonError> {
+    let mut n_left = names.clone().take(found.len()).count();
     let mut scanner = Scanner { text, at: 0 };
     if !scanner.enter() {
-        return Ok(found);
+        return Ok(());
     }
     while n_left > 0 {
         let Some(name) = scanner.next_name()? else { break };
@@ -56,7 +56,7 @@ pub fn raw_properties<'t, 'n, const N: usize>(
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn kind(bytes: &[u8], has_escapes: bool) -> RawKind {
@@ -79,7 +79,8 @@ mod tests {
             "f":null,"g":true,"\u0068":false,"i":"","j":18446744073709551616,"k":-0 } "#;
         let text = text.replace("\\u007f", "\u{7f}");
         let names = ["k", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "none"];
-        let found = raw_properties::<12>(text.as_bytes(), names.into_iter()).unwrap();
+        let mut found = [None; 12];
+        raw_properties(text.as_bytes(), &names.into_iter(), &mut found).unwrap();
         for (name, raw) in names.iter().zip(found) {
             let mut picks = Picks::NOTHING;
             picks.add([*name]);
@@ -102,17 +103,20 @@ mod tests {
 
     #[test]
     fn one_property_may_be_wanted_twice_and_broken_text_is_no_panic() {
-        let names = ["a", "b", "a"];
-        let text = |found: [Option<Raw<'_>>; 3]| found.map(|raw| raw.map(|raw| raw.text.to_vec()));
-        let found = raw_properties::<3>(br#"{"b":1,"a":"x","c":"#, names.into_iter()).unwrap();
-        let expected = [Some(b"\"x\"".to_vec()), Some(b"1".to_vec()), Some(b"\"x\"".to_vec())];
-        assert_eq!(text(found), expected);
-        assert_eq!(
-            text(raw_properties::<3>(b"[1]", names.into_iter()).unwrap()),
-            [None, None, None]
-        );
+        let found = |text: &str| {
+            let mut found = [None; 4];
+            raw_properties(text.as_bytes(), &["a", "b", "a"].into_iter(), &mut found)?;
+            Ok::<_, JsonError>(
+                found.map(|raw| raw.map(|raw| String::from_utf8_lossy(raw.text).into_owned())),
+            )
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let expected = [text(r#""x""#), text("1"), text(r#""x""#), None];
+        assert_eq!(found(r#"{"b":1,"a":"x","c":"#).unwrap(), expected);
+        assert_eq!(found(r#"{"a":"x","a":2,"b":1}"#).unwrap(), expected);
+        assert_eq!(found("[1]").unwrap(), [None, None, None, None]);
         for broken in ["{", r#"{"a"#, r#"{"a":"#, r#"{"a":}"#, r#"{"a":"\"#, "{1}"] {
-            assert!(raw_properties::<3>(broken.as_bytes(), names.into_iter()).is_err(), "{broken}");
+            assert!(found(broken).is_err(), "{broken}");
         }
     }
 }

@@ -140,7 +140,8 @@ fn property(expr: &Expr) -> Option<&str> {
 
 fn copied_row(members: &[(String, Expr)], item: &SourceItem, run: &Run<'_>) -> Result<Row> {
     let names = members.iter().filter_map(|(_, expr)| property(expr));
-    if let Some(properties) = item.raw::<COPIED_MAX>(names)? {
+    let mut properties = [None; COPIED_MAX];
+    if item.find_raw(&names, &mut properties)? {
         return copied_object(members, &properties, run)?.map_err(|_| corrupt());
     }
     let value = item.to_value()?;

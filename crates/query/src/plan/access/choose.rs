@@ -1,6 +1,6 @@
 //! The choice between a scan and the index, made by looking into the index with a bound.
 
-use super::condition::{Condition, Seek, condition};
+use super::condition::{Condition, Purpose, Seek, condition};
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
 use crate::index::TermSpan;
@@ -58,7 +58,17 @@ pub(crate) enum Access {
 
 /// Decides how the items of a query are reached.
 pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Result<Access> {
-    let condition = condition(query, source);
+    choose(query, source, need, Purpose::Run)
+}
+
+/// Decides as [`access`] does, and says how.
+pub(super) fn choose(
+    query: &Query,
+    source: &dyn ItemSource,
+    need: Need,
+    purpose: Purpose,
+) -> Result<Access> {
+    let condition = condition(query, source, purpose);
     match &condition {
         Condition::Nothing => return Ok(Access::Nothing),
         Condition::Anything => return Ok(Access::Scan),
@@ -74,8 +84,8 @@ pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Resu
     let of_source = of_source.map_or(usize::MAX, |n| n.saturating_mul(ENTRIES_PER_FETCH));
     let is_narrow = of_source.max(ESTIMATE_MAX) < entries_max;
     let entries_max = entries_max.min(of_source.max(ESTIMATE_MAX));
-    let chooser = Chooser { index, entries_max };
-    let is_answer = condition.is_answered(query, index);
+    let chooser = Chooser { index, entries_max, purpose };
+    let is_answer = condition.is_answered(query);
     let is_too_many = |n: usize| {
         let n = u64::try_from(n).unwrap_or(u64::MAX);
         index.n_items().is_some_and(|n_items| n_items > SMALL_SOURCE && n > n_items / 4)
@@ -98,7 +108,7 @@ pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Resu
 
 /// Estimates how many items a condition leaves, up to the limit of estimates.
 pub(super) fn estimate(condition: &Condition, index: &dyn ItemIndex) -> Result<Option<usize>> {
-    let chooser = Chooser { index, entries_max: ESTIMATE_MAX };
+    let chooser = Chooser { index, entries_max: ESTIMATE_MAX, purpose: Purpose::Run };
     let estimate = chooser.estimate(condition)?;
     Ok((estimate < ESTIMATE_MAX).then_some(estimate))
 }
@@ -156,6 +166,7 @@ struct Found {
 struct Chooser<'i> {
     index: &'i dyn ItemIndex,
     entries_max: usize,
+    purpose: Purpose,
 }
 
 impl Chooser<'_> {
@@ -195,7 +206,7 @@ impl Chooser<'_> {
                 }
             }
         }
-        Ok(Some(Found { numbers: sorted(numbers), text: seek_text(seek) }))
+        Ok(Some(Found { numbers: sorted(numbers), text: self.purpose.text(|| seek_text(seek)) }))
     }
 
     /// Starts with the smallest part and takes others in as long as that is cheaper than fetching items.

@@ -16,7 +16,7 @@ mod usage;
 pub(crate) use aggregate::group_from_index;
 pub(crate) use choose::{Access, Need, access};
 pub(crate) use explain::explain;
-pub(crate) use order::{OrderAccess, order_access};
+pub(crate) use order::{OrderAccess, order_to_follow};
 pub(crate) use ranked::{Ranked, ranked, texts_with, words_index};
 pub use usage::IndexUsage;
 pub(crate) use usage::usage;

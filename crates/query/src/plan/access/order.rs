@@ -1,7 +1,7 @@
 //! Whether ORDER BY can follow an index instead of sorting.
 
 use super::choose::estimate;
-use super::condition::{Condition, Seek, condition, item_path};
+use super::condition::{Condition, Purpose, Seek, condition, item_path};
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
 use crate::index::{
@@ -74,12 +74,24 @@ impl OrderAccess {
 
 /// Returns the order to follow; `None` when the query has none that an index has, or when few items match, so that
 /// sorting them is cheaper.
-pub(crate) fn order_access(query: &Query, source: &dyn ItemSource) -> Result<Option<OrderAccess>> {
+pub(crate) fn order_to_follow(
+    query: &Query,
+    source: &dyn ItemSource,
+) -> Result<Option<OrderAccess>> {
+    order_access(query, source, Purpose::Run)
+}
+
+/// Returns the order to follow, and says which it is.
+pub(super) fn order_access(
+    query: &Query,
+    source: &dyn ItemSource,
+    purpose: Purpose,
+) -> Result<Option<OrderAccess>> {
     let Some(index) = source.index() else { return Ok(None) };
     if query.order.is_empty() || is_narrow(index) {
         return Ok(None);
     }
-    let condition = condition(query, source);
+    let condition = condition(query, source, purpose);
     if matches!(condition, Condition::Nothing) {
         return Ok(None);
     }
@@ -97,7 +109,7 @@ pub(crate) fn order_access(query: &Query, source: &dyn ItemSource) -> Result<Opt
     let found = best_composite(query, index, &seeks).or_else(|| single(query, index, &seeks));
     let Some((mut order, n_used)) = found else { return Ok(None) };
     // The spans of a composite index are made of those of the parts, which nobody has proved to be exact.
-    order.is_answer = order.specs.is_empty() && n_used == 1 && condition.is_answered(query, index);
+    order.is_answer = order.specs.is_empty() && n_used == 1 && condition.is_answered(query);
     // Few items that another condition finds are sorted; those of the order's own parts come sorted.
     if n_known > n_used && estimate(&condition, index)?.is_some() {
         return Ok(None);
@@ -136,8 +148,9 @@ fn single(query: &Query, index: &dyn ItemIndex, seeks: &[&Seek]) -> Option<(Orde
     let own = seeks.iter().find(|seek| seek.is_of_item(steps));
     let spans = own.map_or_else(|| vec![TermSpan::defined()], |seek| seek.spans.clone());
     let name = path.to_string();
+    let text = own.filter(|seek| !seek.text.is_empty());
     let order = OrderAccess {
-        text: own.map_or_else(|| name.clone(), |seek| [name.as_str(), " ", &seek.text].concat()),
+        text: text.map_or_else(|| name.clone(), |seek| [name.as_str(), " ", &seek.text].concat()),
         name,
         direction: direction_of(query),
         spans,
