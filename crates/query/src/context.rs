@@ -258,11 +258,15 @@ impl<'c> Run<'c> {
 /// Bytes of a member beside its name and its value.
 pub(crate) const MEMBER_BYTES: usize = 4;
 
+/// Bytes of null, a boolean or a number.
+pub(crate) const LITERAL_BYTES: usize = 5;
+pub(crate) const NUMBER_BYTES: usize = 12;
+
 /// Estimates the memory of a value, close to the length of its JSON text.
 pub(crate) fn estimated_bytes(value: &Value) -> usize {
     match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(_) => 12,
+        Value::Null | Value::Bool(_) => LITERAL_BYTES,
+        Value::Number(_) => NUMBER_BYTES,
         Value::String(text) => text.len() + 2,
         Value::Array(list) => {
             2 + list.iter().map(|element| 1 + estimated_bytes(element)).sum::<usize>()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::json::{Picks, pick};
+use model::json::{Picks, Raw, pick, raw_properties};
 use model::{ETag, JsonError, Lsn, Rid, Status, Value};
 
 use crate::error::{Error, Result};
@@ -56,6 +56,22 @@ impl SourceItem {
         }
     }
 
+    /// Finds properties of the item as they stand in its text, where each name has its place in `found`; returns whether
+    /// there is a text. Those of the system stand in none.
+    pub(crate) fn find_raw<'s, 'n>(
+        &'s self,
+        names: &(impl Iterator<Item = &'n str> + Clone),
+        found: &mut [Option<Raw<'s>>],
+    ) -> Result<bool> {
+        match &self.content {
+            Content::Value(_) => Ok(false),
+            Content::Stored(item) => {
+                raw_properties(&item.text, names, found).map_err(|_| corrupt())?;
+                Ok(true)
+            }
+        }
+    }
+
     /// Returns the item as a row.
     pub(crate) fn to_row(&self) -> Row {
         match &self.content {
@@ -65,7 +81,7 @@ impl SourceItem {
     }
 }
 
-fn corrupt() -> Error {
+pub(crate) fn corrupt() -> Error {
     let message = "a stored item is not JSON".to_owned();
     Error::Source { status: Status::INTERNAL, message }
 }

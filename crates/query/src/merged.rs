@@ -4,12 +4,14 @@
 //! same whatever the ranges are. Operators that need all items may take the sources one by one, in parallel.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::iter::Peekable;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::index::{Declared, IndexPath, TermSpan};
-use crate::source::{Direction, Entries, ItemIndex, ItemSource, Numbers, Parts, SourceItem};
+use crate::source::{
+    Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem,
+};
 
 /// Limit: sources that are read at once.
 pub const DEGREE_MAX: usize = 16;
@@ -23,7 +25,7 @@ pub struct MergedSource<S> {
     sources: Vec<S>,
     degree: usize,
     /// By the upper bits of a number: the source that had the last such item or index entry.
-    places: RefCell<HashMap<u64, usize>>,
+    places: RefCell<BTreeMap<u64, usize>>,
 }
 
 impl<S: ItemSource + Sync> MergedSource<S> {
@@ -31,18 +33,6 @@ impl<S: ItemSource + Sync> MergedSource<S> {
     pub fn new(sources: Vec<S>, degree: usize) -> MergedSource<S> {
         let degree = degree.clamp(1, DEGREE_MAX);
         MergedSource { sources, degree, places: RefCell::default() }
-    }
-
-    /// Notes where the items of a list are, so that they are looked for there first.
-    fn placed<'s>(&'s self, list: Entries<'s>, place: usize) -> Entries<'s> {
-        let mut noted = None;
-        Box::new(list.inspect(move |entry| {
-            let Ok(entry) = entry else { return };
-            let locality = entry.number >> LOCALITY_BITS;
-            if noted.replace(locality) != Some(locality) {
-                self.places.borrow_mut().insert(locality, place);
-            }
-        }))
     }
 
     /// The indexes of all sources: queries ask for them only where no source lacks one.
@@ -53,38 +43,73 @@ impl<S: ItemSource + Sync> MergedSource<S> {
 
 type Items<'s, T> = Box<dyn Iterator<Item = Result<T>> + 's>;
 
-/// Merges sorted lists; errors come at once.
-fn merge<'s, T: 's>(
+/// Sorted lists that are merged; errors come at once.
+struct Merged<'s, T, F> {
     lists: Vec<Items<'s, T>>,
-    is_before: impl Fn(&T, &T) -> bool + 's,
-) -> Items<'s, T> {
-    let mut lists: Vec<Peekable<Items<'s, T>>> =
-        lists.into_iter().map(Iterator::peekable).collect();
-    Box::new(std::iter::from_fn(move || {
-        let mut best: Option<usize> = None;
-        for index in 0..lists.len() {
-            let (before, rest) = lists.split_at_mut_checked(index)?;
-            let head = match rest.first_mut()?.peek() {
-                None => continue,
-                Some(Err(_)) => return rest.first_mut()?.next(),
-                Some(Ok(head)) => head,
-            };
-            let is_best = match best.and_then(|best| before.get_mut(best)?.peek()) {
-                Some(Ok(own)) => is_before(head, own),
-                Some(Err(_)) | None => true,
-            };
-            if is_best {
-                best = Some(index);
+    order: F,
+    /// The heads of lists, with the places of these, the next one last.
+    heads: Vec<(usize, T)>,
+    /// The places of lists whose heads are not known. A list is not asked for more than is wanted.
+    unknown: Vec<usize>,
+}
+
+impl<'s, T, F: Fn(&T, &T) -> Ordering> Merged<'s, T, F> {
+    fn new(lists: Vec<Items<'s, T>>, order: F) -> Merged<'s, T, F> {
+        let n_lists = lists.len();
+        let unknown = (0..n_lists).rev().collect();
+        Merged { lists, order, heads: Vec::with_capacity(n_lists), unknown }
+    }
+
+    /// Puts the head of a list where it belongs; of equal ones that of the first list comes first.
+    fn insert(&mut self, place: usize, head: T) {
+        let order = &self.order;
+        let is_later =
+            |(other, own): &(usize, T)| order(own, &head).then(other.cmp(&place)).is_gt();
+        let at = self.heads.partition_point(is_later);
+        self.heads.insert(at, (place, head));
+    }
+}
+
+impl<T, F: Fn(&T, &T) -> Ordering> Iterator for Merged<'_, T, F> {
+    /// What is next, and the place of the list that had it.
+    type Item = Result<(usize, T)>;
+
+    fn next(&mut self) -> Option<Result<(usize, T)>> {
+        while let Some(place) = self.unknown.pop() {
+            match self.lists.get_mut(place)?.next() {
+                None => {}
+                Some(Ok(head)) => self.insert(place, head),
+                Some(Err(error)) => {
+                    self.unknown.push(place);
+                    return Some(Err(error));
+                }
             }
         }
-        lists.get_mut(best?)?.next()
-    }))
+        let (place, head) = self.heads.pop()?;
+        self.unknown.push(place);
+        Some(Ok((place, head)))
+    }
+}
+
+fn merge<'s, T: 's>(
+    lists: Vec<Items<'s, T>>,
+    order: impl Fn(&T, &T) -> Ordering + 's,
+) -> Items<'s, T> {
+    Box::new(Merged::new(lists, order).map(|next| next.map(|(_, next)| next)))
+}
+
+/// Turns an order around for what is read backward.
+fn directed(direction: Direction, order: Ordering) -> Ordering {
+    match direction {
+        Direction::Forward => order,
+        Direction::Backward => order.reverse(),
+    }
 }
 
 impl<S: ItemSource + Sync> ItemSource for MergedSource<S> {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem>> + '_> {
         let lists = self.sources.iter().map(|source| source.scan(after)).collect();
-        merge(lists, |left, right| left.number < right.number)
+        merge(lists, |left, right| left.number.cmp(&right.number))
     }
 
     fn index(&self) -> Option<&dyn ItemIndex> {
@@ -119,17 +144,24 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
         after: Option<(&[u8], u64)>,
         direction: Direction,
     ) -> Entries<'_> {
-        let lists = self
-            .indexes()
-            .enumerate()
-            .map(|(place, index)| self.placed(index.seek_in(name, span, after, direction), place));
-        merge(lists.collect(), move |left, right| {
-            let order = left.term.cmp(&right.term).then(left.number.cmp(&right.number));
-            match direction {
-                Direction::Forward => order.is_lt(),
-                Direction::Backward => order.is_gt(),
+        let lists = self.indexes().map(|index| index.seek_in(name, span, after, direction));
+        let entries = Merged::new(lists.collect(), move |left: &IndexEntry, right: &IndexEntry| {
+            directed(direction, left.term.cmp(&right.term).then(left.number.cmp(&right.number)))
+        });
+        // What was noted last; most lists have items of one locality.
+        let mut noted = vec![None; self.sources.len()];
+        Box::new(entries.map(move |next| {
+            let (place, entry) = next?;
+            // Whoever reads an entry is about to look for its item.
+            let locality = Some(entry.number >> LOCALITY_BITS);
+            if let Some(last) = noted.get_mut(place)
+                && *last != locality
+            {
+                *last = locality;
+                self.places.borrow_mut().insert(entry.number >> LOCALITY_BITS, place);
             }
-        })
+            Ok(entry)
+        }))
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>> {
@@ -160,10 +192,7 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
     ) -> Option<Numbers<'_>> {
         let lists = self.indexes().map(|index| index.without(path, after, direction));
         let lists = lists.collect::<Option<Vec<_>>>()?;
-        Some(merge(lists, move |left, right| match direction {
-            Direction::Forward => left < right,
-            Direction::Backward => left > right,
-        }))
+        Some(merge(lists, move |left: &u64, right: &u64| directed(direction, left.cmp(right))))
     }
 
     fn each_packed(&self, name: &str, visit: &mut dyn FnMut(u64, &[u8]) -> bool) -> Result<()> {
@@ -193,5 +222,36 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
 
     fn counts_exactly(&self) -> bool {
         self.indexes().all(ItemIndex::counts_exactly)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn lists_merge_in_order_and_are_asked_for_no_more_than_is_wanted() {
+        let n_asked = std::cell::Cell::new(0);
+        let list = |numbers: &'static [u64]| -> Items<'_, u64> {
+            Box::new(numbers.iter().map(|number| {
+                n_asked.set(n_asked.get() + 1);
+                if *number == 0 { Err(Error::Timeout) } else { Ok(*number) }
+            }))
+        };
+        let lists = vec![list(&[2, 5, 9]), list(&[]), list(&[1, 5, 6]), list(&[4])];
+        let mut merged = Merged::new(lists, u64::cmp);
+        let mut next = || merged.next().map(Result::unwrap);
+        assert_eq!(next(), Some((2, 1)));
+        assert_eq!(n_asked.get(), 3);
+        assert_eq!([next(), next()], [Some((0, 2)), Some((3, 4))]);
+        assert_eq!([next(), next()], [Some((0, 5)), Some((2, 5))], "the first list comes first");
+        assert_eq!([next(), next(), next()], [Some((2, 6)), Some((0, 9)), None]);
+
+        let lists = vec![list(&[7, 8]), list(&[3, 0, 9]), list(&[0])];
+        let merged: Vec<Option<u64>> = merge(lists, u64::cmp).map(Result::ok).collect();
+        assert_eq!(merged, [None, Some(3), None, Some(7), Some(8), Some(9)]);
+        let back = merge(vec![list(&[8, 7]), list(&[9, 3])], |left, right| right.cmp(left));
+        assert_eq!(back.map(Result::unwrap).collect::<Vec<_>>(), [9, 8, 7, 3]);
     }
 }

@@ -95,6 +95,14 @@ impl SortKey {
         }
     }
 
+    /// Returns what [`SortKey::wire_bytes_max`] surely does not exceed for a key that a term of so many bytes holds, alone
+    /// or with others; the term must stand for one value.
+    pub(crate) fn wire_bytes_max_in(term_bytes: usize) -> usize {
+        /// What is no text, or the quotes of one.
+        const OTHER_BYTES_MAX: usize = 96;
+        term_bytes.saturating_mul(CHAR_BYTES_MAX) + OTHER_BYTES_MAX
+    }
+
     pub(crate) fn to_wire(&self) -> Value {
         let hashed = |kind: &str, hash: &Hash128| {
             let mut object = Object::new();

@@ -67,6 +67,8 @@ impl std::fmt::Debug for Parts<'_> {
 pub type Entries<'s> = Box<dyn Iterator<Item = Result<IndexEntry, Error>> + 's>;
 
 /// The indexes over the items of a source, and perhaps over others: [`ItemIndex::fetch`] tells them apart.
+///
+/// Invariant: entries and items are of one moment. An item that an entry leads to has the value that the term stands for.
 pub trait ItemIndex {
     /// Returns whether every value at the path of every item of the source has its term in the index.
     fn covers(&self, path: &IndexPath) -> bool;

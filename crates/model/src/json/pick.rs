@@ -71,10 +71,13 @@ pub fn pick(text: &[u8], picks: &Picks, n_absent: usize) -> Result<Value, JsonEr
     }
 }
 
-struct Scanner<'t> {
-    text: &'t [u8],
-    at: usize,
+pub(super) struct Scanner<'t> {
+    pub(super) text: &'t [u8],
+    pub(super) at: usize,
 }
+
+/// What is between the quotes of a name, and whether it has escapes.
+pub(super) type Name<'t> = (&'t [u8], bool);
 
 /// Whether the scanner stands behind the value, or somewhere inside because all was found.
 #[derive(PartialEq, Eq)]
@@ -100,23 +103,9 @@ impl<'t> Scanner<'t> {
         }
         self.at += 1;
         loop {
-            self.space();
-            match self.peek() {
-                Some(b'"') => {}
-                Some(b',') => {
-                    self.at += 1;
-                    continue;
-                }
-                Some(b'}') => {
-                    self.at += 1;
-                    return Ok((Value::Object(object), Place::Behind));
-                }
-                other => return Err(self.unexpected(other)),
-            }
-            let name = self.string()?;
-            self.space();
-            self.expect(b':')?;
-            self.space();
+            let Some(name) = self.next_name()? else {
+                return Ok((Value::Object(object), Place::Behind));
+            };
             let Some((name, below)) = picks.iter().find(|(own, _)| is(name, own)) else {
                 self.skip()?;
                 continue;
@@ -139,6 +128,49 @@ impl<'t> Scanner<'t> {
                 return Ok((Value::Object(object), Place::Inside));
             }
         }
+    }
+
+    /// Moves to the value of the next property and returns the name of it; behind the object there is none.
+    #[inline]
+    pub(super) fn next_name(&mut self) -> Result<Option<Name<'t>>, JsonError> {
+        loop {
+            self.space();
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(None);
+                }
+                other => return Err(self.unexpected(other)),
+            }
+        }
+        let name = self.string()?;
+        self.space();
+        self.expect(b':')?;
+        self.space();
+        Ok(Some(name))
+    }
+
+    /// Moves into the object at the place; says whether there is one.
+    pub(super) fn enter(&mut self) -> bool {
+        self.space();
+        let is_object = self.peek() == Some(b'{');
+        self.at += usize::from(is_object);
+        is_object
+    }
+
+    /// Moves behind the value at the place and returns its bytes, and whether it is a string with escapes.
+    #[inline]
+    pub(super) fn raw(&mut self) -> Result<(&'t [u8], bool), JsonError> {
+        let start = self.at;
+        let has_escapes = if self.peek() == Some(b'"') {
+            self.string()?.1
+        } else {
+            self.skip()?;
+            false
+        };
+        Ok((self.text.get(start..self.at).unwrap_or_default(), has_escapes))
     }
 
     /// Reads the whole value at the place.
@@ -243,7 +275,7 @@ impl<'t> Scanner<'t> {
 
 /// Says whether a name as written stands for `other`.
 #[inline]
-fn is((raw, has_escapes): (&[u8], bool), other: &str) -> bool {
+pub(super) fn is((raw, has_escapes): Name<'_>, other: &str) -> bool {
     if !has_escapes {
         return raw == other.as_bytes();
     }

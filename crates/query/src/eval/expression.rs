@@ -7,10 +7,9 @@ use super::rows::{Flow, subquery_rows};
 use super::{Frame, operator};
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Expr, Query};
-use crate::context::{MEMBER_BYTES, Run, estimated_bytes};
+use crate::context::{Run, estimated_bytes};
 use crate::error::{Error, Result};
 use crate::functions::{Call, Role};
-use crate::row::Row;
 use crate::value::{Datum, Maybe, Step, boolean, equal, number, value_key};
 
 /// Computes an expression over a row.
@@ -141,32 +140,6 @@ pub(super) fn object<'e>(
         }
     }
     Ok(Some(Datum::Owned(Value::Object(object))))
-}
-
-/// Computes an object as the text of a row: that of what [`object`] makes, if no name comes twice.
-pub(crate) fn written_object(
-    members: &[(String, Expr)],
-    frame: &Frame<'_>,
-    run: &Run<'_>,
-) -> Result<Row> {
-    /// About the bytes of a short value, with what is around it.
-    const ROOM: usize = 24;
-    let room = members.iter().map(|(name, _)| name.len() + ROOM).sum::<usize>();
-    let mut text = Vec::with_capacity(room);
-    let mut n_bytes = estimated_bytes(&Value::Object(Object::new()));
-    for (name, expr) in members {
-        let datum = eval(expr, frame, run)?;
-        let Some(value) = datum.as_ref().and_then(Datum::value) else { continue };
-        let value_bytes = estimated_bytes(value);
-        run.built(name.len() + value_bytes)?;
-        n_bytes += MEMBER_BYTES + name.len() + value_bytes;
-        text.push(if text.is_empty() { b'{' } else { b',' });
-        model::json::write_string(name, &mut text);
-        text.push(b':');
-        value.write_to(&mut text);
-    }
-    text.extend_from_slice(if text.is_empty() { b"{}" } else { b"}" });
-    Ok(Row::Written(text, n_bytes))
 }
 
 fn not(value: Maybe<'_>) -> Maybe<'_> {

@@ -8,8 +8,10 @@ mod frame;
 mod like;
 mod operator;
 mod rows;
+mod written;
 
-pub(crate) use expression::{eval, written_object};
+pub(crate) use expression::eval;
 pub(crate) use frame::{Frame, Group};
 pub(crate) use like::LikePattern;
-pub(crate) use rows::{Flow, GroupSet, each_row, project};
+pub(crate) use rows::{Flow, GroupSet, each_row, each_row_where, project};
+pub(crate) use written::{copied_object, written_object};

@@ -7,7 +7,7 @@ use model::Value;
 
 use super::expression::{is_true, object};
 use super::{Frame, Group, eval};
-use crate::bind::tree::{Collection, Grouping, Projection, Query, Source};
+use crate::bind::tree::{Collection, Expr, Grouping, Projection, Query, Source};
 use crate::context::Run;
 use crate::error::Result;
 use crate::operators::aggregate::Accumulator;
@@ -30,11 +30,22 @@ pub(crate) fn each_row(
     run: &Run<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<Flow> {
-    each_source(query, &query.sources, frame, run, visit)
+    each_row_where(query, query.filter.as_ref(), frame, run, visit)
+}
+
+/// Visits the rows as [`each_row`] does, for a caller that knows that `filter` is all that is left to check.
+pub(crate) fn each_row_where(
+    query: &Query,
+    filter: Option<&Expr>,
+    frame: &Frame<'_>,
+    run: &Run<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<Flow> {
+    each_source(filter, &query.sources, frame, run, visit)
 }
 
 fn each_source(
-    query: &Query,
+    filter: Option<&Expr>,
     sources: &[Source],
     frame: &Frame<'_>,
     run: &Run<'_>,
@@ -42,14 +53,14 @@ fn each_source(
 ) -> Result<Flow> {
     let Some((source, rest)) = sources.split_first() else {
         run.step()?;
-        let passes = match &query.filter {
+        let passes = match filter {
             None => true,
             Some(filter) => is_true(&eval(filter, frame, run)?),
         };
         return if passes { visit(frame) } else { Ok(Flow::Continue) };
     };
     let mut enter = |value: &Value| {
-        each_source(query, rest, &frame.with_value(source.level, value), run, visit)
+        each_source(filter, rest, &frame.with_value(source.level, value), run, visit)
     };
     match &source.collection {
         Collection::Expr(expr) => {

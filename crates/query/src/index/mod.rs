@@ -8,7 +8,7 @@
 //!   their content, beside the terms of what they hold. Elements of arrays stand at the path with `[]`.
 //! - No term is the beginning of another one, so a span of terms is also a span of `term · item number`.
 //! - A term can stand for several values (a long text is cut), never the other way round: what an index finds is
-//!   always checked again on the item.
+//!   checked again on the item, unless each term in question stands for one value (`Term::is_exact`).
 
 mod composite;
 mod declared;

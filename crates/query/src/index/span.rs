@@ -47,6 +47,9 @@ impl TermSpan {
 /// Puts spans in order and joins those that touch.
 pub(crate) fn unite(mut spans: Vec<TermSpan>) -> Vec<TermSpan> {
     spans.retain(|span| !span.is_empty());
+    if spans.len() < 2 {
+        return spans;
+    }
     spans.sort_by(|left, right| left.start.cmp(&right.start));
     let mut united: Vec<TermSpan> = Vec::with_capacity(spans.len());
     for span in spans {

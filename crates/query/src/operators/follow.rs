@@ -3,15 +3,17 @@
 //! Entries whose term stands for several values (long texts, arrays, objects) are gathered and sorted by the values
 //! themselves, one term at a time.
 
+use std::borrow::Cow;
+
 use model::Value;
 
 use super::page::{Page, PageBuilder, PageRequest};
 use super::sort::{After, Start, sort_keys};
-use crate::bind::tree::{ITEM_LEVEL, Query};
+use crate::bind::tree::{Expr, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row};
+use crate::eval::{Flow, Frame, each_row_where};
 use crate::index::{IndexPath, TermSpan, successor};
 use crate::mark::Passing;
 use crate::plan::{OrderAccess, Reads};
@@ -41,9 +43,11 @@ pub(super) fn page(
     if start.passed >= end {
         return Ok(builder.finish(None));
     }
+    let filter = access.filter_left(query);
     let mut rows = Rows {
         query,
-        reads: Reads::of(query),
+        filter,
+        reads: Reads::of(query, filter),
         order: &order,
         resume,
         run: Run::of(context, request),
@@ -119,7 +123,7 @@ fn walk_undefined(
     };
     for number in numbers {
         if let Some(item) = index.fetch(number?)?
-            && rows.item(&item, Some(&SortKey::Undefined))? == Flow::Stop
+            && rows.item(item, Known::First(&SortKey::Undefined))? == Flow::Stop
         {
             return Ok(Flow::Stop);
         }
@@ -147,23 +151,18 @@ fn walk_terms(
         let number = before(from?.number, access.direction)?;
         is_whole.then_some((term.as_slice(), number))
     });
-    let mut spans: Vec<TermSpan> = access.spans.clone();
-    if access.direction == Direction::Backward {
-        spans.reverse();
-    }
+    let n_spans = access.spans.len();
     let mut ties = Ties { beginning: Vec::new(), numbers: Vec::new() };
-    for mut span in spans {
-        if let Some((term, _)) = &first {
-            match access.direction {
-                Direction::Forward => span.start = span.start.max(term.clone()),
-                Direction::Backward => span.end = span.end.min(successor(term)),
-            }
-        }
+    for at in 0..n_spans {
+        let at = if access.direction == Direction::Backward { n_spans - 1 - at } else { at };
+        let Some(span) = access.spans.get(at) else { break };
+        let rest = first.as_ref().map(|(term, _)| rest_of(span, term, access.direction));
+        let span = rest.as_ref().unwrap_or(span);
         if span.is_empty() {
             continue;
         }
         let after = after.filter(|(term, _)| span.contains(term));
-        for entry in index.seek_in(&access.name, &span, after, access.direction) {
+        for entry in index.seek_in(&access.name, span, after, access.direction) {
             let entry = entry?;
             let is_tied = !ties.beginning.is_empty() && entry.term.starts_with(&ties.beginning);
             if !is_tied && ties.flush(index, order, rows)? == Flow::Stop {
@@ -173,11 +172,12 @@ fn walk_terms(
                 ties.push(entry.term.get(..length).unwrap_or_default(), entry.number)?;
                 continue;
             }
-            if rows.is_over() {
+            if rows.is_over()? {
                 return Ok(Flow::Stop);
             }
+            let known = rows.known_of(entry.term.len());
             if let Some(item) = index.fetch(entry.number)?
-                && rows.add(&item, None)? == Flow::Stop
+                && rows.add(item, known)? == Flow::Stop
             {
                 return Ok(Flow::Stop);
             }
@@ -187,6 +187,16 @@ fn walk_terms(
         }
     }
     Ok(Flow::Continue)
+}
+
+/// Returns what of a span is left from a term on.
+fn rest_of(span: &TermSpan, term: &[u8], direction: Direction) -> TermSpan {
+    let mut rest = span.clone();
+    match direction {
+        Direction::Forward => rest.start = rest.start.max(term.to_vec()),
+        Direction::Backward => rest.end = rest.end.min(successor(term)),
+    }
+    rest
 }
 
 /// Items whose terms have the same beginning though the values that it stands for may differ.
@@ -213,11 +223,14 @@ impl Ties {
         order: &SortOrder,
         rows: &mut Rows<'_>,
     ) -> Result<Flow> {
+        if self.numbers.is_empty() {
+            return Ok(Flow::Continue);
+        }
         self.beginning.clear();
         let numbers = std::mem::take(&mut self.numbers);
         if let [only] = numbers.as_slice() {
             return match index.fetch(*only)? {
-                Some(item) => rows.item(&item, None),
+                Some(item) => rows.item(item, Known::Nothing),
                 None => Ok(Flow::Continue),
             };
         }
@@ -232,7 +245,7 @@ impl Ties {
         places.sort_by(|left, right| order.compare(left, right));
         for place in places {
             if let Some(item) = index.fetch(place.number)?
-                && rows.item(&item, None)? == Flow::Stop
+                && rows.item(item, Known::Nothing)? == Flow::Stop
             {
                 return Ok(Flow::Stop);
             }
@@ -244,6 +257,8 @@ impl Ties {
 /// The rows of the page as items come in order.
 struct Rows<'p> {
     query: &'p Query,
+    /// What is still to be checked on each item.
+    filter: Option<&'p Expr>,
     reads: Reads,
     order: &'p SortOrder,
     resume: Option<&'p ResumeFilter>,
@@ -257,65 +272,110 @@ struct Rows<'p> {
     builder: PageBuilder<'p>,
     passing: Passing,
     /// The row or item done last.
-    last: Option<Place>,
+    last: Option<Last>,
     /// Items seen that earlier pages did not.
     n_new: u64,
     next: Option<Position>,
 }
 
+/// What is known of the sort keys of an item before they are computed.
+#[derive(Clone, Copy)]
+enum Known<'k> {
+    Nothing,
+    /// They can be named whole, so that only the last ones of a page are needed.
+    Short,
+    /// The first one must be this one, or the item does not belong here.
+    First(&'k SortKey),
+}
+
+/// The row or item done last.
+struct Last {
+    place: Place,
+    /// The item, if its keys were not computed.
+    item: Option<SourceItem>,
+}
+
+/// What stands for an item of which nothing is read.
+static UNREAD: Value = Value::Null;
+
 impl Rows<'_> {
+    /// Returns what the length of a term that stands for one value says about its keys.
+    fn known_of(&self, term_bytes: usize) -> Known<'static> {
+        let bytes_max = SortKey::wire_bytes_max_in(term_bytes).saturating_mul(self.order.n_keys());
+        if bytes_max <= self.run.context.keys_bytes_max { Known::Short } else { Known::Nothing }
+    }
+
+    /// Returns whether the keys of an item decide what becomes of it.
+    fn needs_keys(&self, known: Known<'_>) -> bool {
+        let is_first_page = matches!(self.start.after, After::Nothing) && self.resume.is_none();
+        !(is_first_page && matches!(known, Known::Short))
+    }
+
     fn keys(&self, item: &Value) -> Result<Vec<SortKey>> {
         sort_keys(self.query, &Frame::root(ITEM_LEVEL, item), &self.run)
     }
 
     /// Returns whether the page ends before the next item.
-    fn is_over(&mut self) -> bool {
+    fn is_over(&mut self) -> Result<bool> {
         let is_full = self.builder.is_full();
         let is_late = self.n_new > 0 && self.builder.is_late();
         if !is_full && !is_late {
-            return false;
+            return Ok(false);
         }
-        let Some(position) = self.position() else { return false };
+        let Some(position) = self.position()? else { return Ok(false) };
         // Among keys too long to name rows are counted, and a count of rows does not get ahead without rows.
         if !is_full && matches!(position, Position::Near { .. }) {
-            return false;
+            return Ok(false);
         }
         self.next = Some(position);
-        true
+        Ok(true)
     }
 
     /// The position after the row or item done last.
-    fn position(&self) -> Option<Position> {
+    fn position(&self) -> Result<Option<Position>> {
         let keys_bytes_max = self.run.context.keys_bytes_max;
-        let last = self.last.clone()?;
-        Some(Position::after_sorted(last, self.passed, &self.passing, keys_bytes_max))
+        let Some(Last { place, item }) = &self.last else { return Ok(None) };
+        let mut place = place.clone();
+        if let Some(item) = item {
+            place.keys = self.keys(&*item.read(&self.reads.picks)?)?;
+        }
+        Ok(Some(Position::after_sorted(place, self.passed, &self.passing, keys_bytes_max)))
     }
 
     /// Adds the rows of an item, unless the page is over.
-    fn item(&mut self, item: &SourceItem, wanted: Option<&SortKey>) -> Result<Flow> {
-        if self.is_over() { Ok(Flow::Stop) } else { self.add(item, wanted) }
+    fn item(&mut self, item: SourceItem, known: Known<'_>) -> Result<Flow> {
+        if self.is_over()? { Ok(Flow::Stop) } else { self.add(item, known) }
     }
 
-    /// Adds the rows of an item. `wanted` is the key that the item must have to belong here.
-    fn add(&mut self, item: &SourceItem, wanted: Option<&SortKey>) -> Result<Flow> {
+    /// Adds the rows of an item.
+    fn add(&mut self, item: SourceItem, known: Known<'_>) -> Result<Flow> {
         self.builder.metrics.read(item.bytes);
         self.run.next_item()?;
-        let value = item.read(&self.reads.picks)?;
-        let keys = self.keys(&value)?;
-        if wanted.is_some_and(|wanted| keys.first() != Some(wanted)) {
+        let needs_keys = self.needs_keys(known);
+        let needs_value = needs_keys
+            || self.filter.is_some()
+            || !self.query.sources.is_empty()
+            || !self.reads.is_of_item();
+        let value =
+            if needs_value { item.read(&self.reads.picks)? } else { Cow::Borrowed(&UNREAD) };
+        // Keys that nobody needs count as short ones wherever they are passed on.
+        let keys = if needs_keys { self.keys(&value)? } else { Vec::new() };
+        if let Known::First(wanted) = known
+            && keys.first() != Some(wanted)
+        {
             return Ok(Flow::Continue);
         }
         let mut place = Place { keys, number: item.number, row: 0 };
         let mut flow = Flow::Continue;
         let mut last_row = None;
-        let (query, order, resume) = (self.query, self.order, self.resume);
+        let (query, filter, order, resume) = (self.query, self.filter, self.order, self.resume);
         let Rows { reads, run, start, n_others, passed, end, builder, passing, .. } = self;
         let keys_bytes_max = run.context.keys_bytes_max;
         let frame = Frame::root(ITEM_LEVEL, &value);
-        each_row(query, &frame, run, &mut |inner| {
+        each_row_where(query, filter, &frame, run, &mut |inner| {
             let is_admitted = start.admits(order, &place)
                 && resume.is_none_or(|resume| resume.admits(order, &place));
-            let row = if is_admitted { reads.row(query, inner, item, run)? } else { None };
+            let row = if is_admitted { reads.row(query, inner, &item, run)? } else { None };
             if let Some(row) = row {
                 if start.is_again(order, &place, n_others) {
                     // It stands between rows that begin alike.
@@ -337,24 +397,26 @@ impl Rows<'_> {
             place.row += 1;
             Ok(Flow::Continue)
         })?;
+        drop(value);
+        let item = (!needs_keys).then_some(item);
         if flow == Flow::Stop {
-            self.done(place, last_row);
+            self.done(place, last_row, item);
             if self.passed < self.end {
-                self.next = self.position();
+                self.next = self.position()?;
             }
             return Ok(flow);
         }
         place.row = u64::MAX;
         let is_new = self.start.admits(self.order, &place);
         self.n_new += u64::from(is_new);
-        self.done(place, if is_new { Some(u64::MAX) } else { last_row });
+        self.done(place, if is_new { Some(u64::MAX) } else { last_row }, item);
         Ok(Flow::Continue)
     }
 
     /// Remembers which row of an item was done last, if any was.
-    fn done(&mut self, place: Place, row: Option<u64>) {
+    fn done(&mut self, place: Place, row: Option<u64>, item: Option<SourceItem>) {
         if let Some(row) = row {
-            self.last = Some(Place { row, ..place });
+            self.last = Some(Last { place: Place { row, ..place }, item });
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(
         return collect::page(query, context, source, request, position);
     }
     if is_ordered
-        && let (Some(order), Some(index)) = (plan::order_access(query, source)?, source.index())
+        && let (Some(order), Some(index)) = (plan::order_to_follow(query, source)?, source.index())
     {
         return follow::page(query, context, resume, index, &order, request, position);
     }

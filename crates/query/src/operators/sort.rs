@@ -51,7 +51,7 @@ pub(super) fn page(
     let n_wanted = to_u64(request.items_max.max(1)).min(end - start.passed.max(query.offset));
     let wanted = Wanted {
         query,
-        reads: Reads::of(query),
+        reads: Reads::of(query, query.filter.as_ref()),
         order: &order,
         resume,
         start: &start,

@@ -3,12 +3,12 @@
 //! Hot path: one item at a time. An item that is returned whole is never more than text.
 
 use super::page::{Page, PageBuilder, PageRequest};
-use crate::bind::tree::{Base, ITEM_LEVEL, Query};
+use crate::bind::tree::{Base, Expr, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row};
-use crate::plan::{Need, Reads, access};
+use crate::eval::{Flow, Frame, each_row_where};
+use crate::plan::{Access, Need, Reads, access};
 use crate::source::{ItemSource, SourceItem};
 
 pub(super) fn page(
@@ -25,23 +25,37 @@ pub(super) fn page(
             return Err(Error::Continuation);
         }
     };
-    let mut stream = Stream {
-        query,
-        reads: Reads::of(query),
-        start,
-        passed,
-        builder: PageBuilder::new(context, request),
+    let builder = PageBuilder::new(context, request);
+    if is_done(query, passed) {
+        return Ok(builder.finish(None));
+    }
+    let access = match query.base {
+        Base::Nothing => None,
+        Base::Item | Base::Rows(..) => Some(access(query, source, Need::First)?),
     };
+    let filter = match &access {
+        None => query.filter.as_ref(),
+        Some(access) => access.filter_left(query),
+    };
+    let reads = Reads::of(query, filter);
+    let mut stream = Stream { query, filter, reads, start, passed, builder };
     let run = Run::of(context, request);
-    let next = match query.base {
-        Base::Nothing => stream.without_items(&run)?,
-        Base::Item | Base::Rows(..) => stream.items(source, &run)?,
+    let next = match &access {
+        None => stream.without_items(&run)?,
+        Some(access) => stream.items(access, source, &run)?,
     };
     Ok(stream.builder.finish(next.as_ref()))
 }
 
+/// Returns whether TOP or LIMIT is reached.
+fn is_done(query: &Query, passed: u64) -> bool {
+    query.take.is_some_and(|take| passed >= query.offset.saturating_add(take))
+}
+
 struct Stream<'q> {
     query: &'q Query,
+    /// What is still to be checked on each item.
+    filter: Option<&'q Expr>,
     reads: Reads,
     /// The item where the page before ended, and the rows of it that were done.
     start: Option<(u64, Option<u64>)>,
@@ -50,30 +64,26 @@ struct Stream<'q> {
 }
 
 impl Stream<'_> {
-    /// Returns whether TOP or LIMIT is reached.
-    fn is_done(&self) -> bool {
-        self.query.take.is_some_and(|take| self.passed >= self.query.offset.saturating_add(take))
-    }
-
     fn without_items(&mut self, run: &Run<'_>) -> Result<Option<Position>> {
-        if self.start.is_none() && !self.is_done() {
+        if self.start.is_none() {
             let nothing = SourceItem::new(0, model::Value::Null, 0);
             self.item_rows(&Frame::EMPTY, &nothing, run)?;
         }
         Ok(None)
     }
 
-    fn items(&mut self, source: &dyn ItemSource, run: &Run<'_>) -> Result<Option<Position>> {
-        if self.is_done() {
-            return Ok(None);
-        }
+    fn items(
+        &mut self,
+        access: &Access,
+        source: &dyn ItemSource,
+        run: &Run<'_>,
+    ) -> Result<Option<Position>> {
         let after = match self.start {
             None => None,
             Some((number, None)) => Some(number),
             Some((number, Some(_))) => number.checked_sub(1),
         };
         let mut last = self.start;
-        let access = access(self.query, source, Need::First)?;
         for item in access.items(source, after) {
             let item = item?;
             // Late only counts after an item that earlier pages did not see, or no page would get ahead.
@@ -85,7 +95,7 @@ impl Stream<'_> {
             run.next_item()?;
             let value = item.read(&self.reads.picks)?;
             let ended_at = self.item_rows(&Frame::root(ITEM_LEVEL, &value), &item, run)?;
-            if self.is_done() {
+            if is_done(self.query, self.passed) {
                 return Ok(None);
             }
             if let Some(rows) = ended_at {
@@ -121,7 +131,7 @@ impl Stream<'_> {
         let mut row = 0;
         let mut ended_at = None;
         let query = self.query;
-        each_row(query, frame, run, &mut |inner| {
+        each_row_where(query, self.filter, frame, run, &mut |inner| {
             let index = row;
             row += 1;
             let is_replay = self.is_replay(item.number, index);
@@ -136,7 +146,7 @@ impl Stream<'_> {
                 return Ok(Flow::Stop);
             }
             self.passed += 1;
-            Ok(if self.is_done() { Flow::Stop } else { Flow::Continue })
+            Ok(if is_done(query, self.passed) { Flow::Stop } else { Flow::Continue })
         })?;
         Ok(ended_at)
     }

@@ -5,7 +5,8 @@ use model::json::Picks;
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query, Score};
 use crate::context::Run;
 use crate::error::Result;
-use crate::eval::{Frame, project, written_object};
+use crate::eval::{Frame, copied_object, project, written_object};
+use crate::item::corrupt;
 use crate::row::Row;
 use crate::source::SourceItem;
 use crate::value::{Datum, Step};
@@ -21,12 +22,17 @@ pub(crate) struct Reads {
 /// Limit: members of an object that is written at once: their names are compared pair by pair.
 const WRITTEN_MAX: usize = 32;
 
+/// Limit: members of an object whose values are copied from the text of the item: all are compared with each name there.
+const COPIED_MAX: usize = 8;
+
 /// What is read only of an item that has a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Late {
     Nothing,
     /// Nothing, and the row is an object whose text is all that anybody wants.
     Written,
+    /// Properties that are members of a written object, of which only the text is needed.
+    Copied,
     /// The whole item, because the projection looks at it.
     Value,
     /// The whole item, and it is the row: its text will do.
@@ -37,27 +43,38 @@ impl Reads {
     /// Returns the parts that all clauses of a query need.
     pub(crate) fn all(query: &Query) -> Picks {
         let mut picks = Picks::NOTHING;
-        rows(query, &mut picks);
-        projection(query, &mut picks);
+        whole_query(query, &mut picks);
         picks
     }
 
-    /// Returns what to read first of an item, and what later, for [`Reads::row`].
-    pub(crate) fn of(query: &Query) -> Reads {
+    /// Returns what to read first of an item, and what later, for [`Reads::row`]. `filter` is what of the filter is still
+    /// to be checked on the item.
+    pub(crate) fn of(query: &Query, filter: Option<&Expr>) -> Reads {
         let mut picks = Picks::NOTHING;
-        rows(query, &mut picks);
+        rows(query, filter, &mut picks);
         if query.returns_item() && !query.distinct {
             return Reads { picks, late: Late::Text };
+        }
+        if filter.is_none() && is_copied(query) {
+            return Reads { picks, late: Late::Copied };
         }
         let mut all = picks.clone();
         projection(query, &mut all);
         // Variables of the row are parts of what was read first, and would have to be found again.
-        let can_wait = query.sources.is_empty() && query.filter.is_some() && !picks.is_whole();
+        let can_wait = query.sources.is_empty() && filter.is_some() && !picks.is_whole();
         if all.is_whole() && can_wait {
             return Reads { picks, late: Late::Value };
         }
         let late = if is_written(query) { Late::Written } else { Late::Nothing };
         Reads { picks: all, late }
+    }
+
+    /// Returns whether [`Reads::row`] looks at the item alone, and not at what was read first.
+    pub(crate) fn is_of_item(&self) -> bool {
+        match self.late {
+            Late::Text | Late::Copied => true,
+            Late::Nothing | Late::Written | Late::Value => false,
+        }
     }
 
     /// Computes what a row of an item becomes; undefined drops it. `frame` has what was read first.
@@ -73,7 +90,10 @@ impl Reads {
             (Late::Written, Projection::List(members)) => {
                 return written_object(members, frame, run).map(Some);
             }
-            (Late::Nothing | Late::Written, _) => {
+            (Late::Copied, Projection::List(members)) => {
+                return copied_row(members, item, run).map(Some);
+            }
+            (Late::Nothing | Late::Written | Late::Copied, _) => {
                 project(query, frame, run)?.and_then(Datum::into_value)
             }
             (Late::Value, _) => {
@@ -95,8 +115,41 @@ fn is_written(query: &Query) -> bool {
     !query.distinct && members.len() <= WRITTEN_MAX && !members.iter().enumerate().any(is_repeated)
 }
 
+/// Returns whether rows are written, and all that is in them are properties that the text of the item has.
+fn is_copied(query: &Query) -> bool {
+    let Projection::List(members) = &query.projection else { return false };
+    let is_stored =
+        |expr| property(expr).is_some_and(|name| !model::json::SYSTEM_PROPERTIES.contains(&name));
+    matches!(query.base, Base::Item)
+        && query.sources.is_empty()
+        && members.len() <= COPIED_MAX
+        && members.iter().all(|(_, expr)| is_stored(expr))
+        && is_written(query)
+}
+
+/// Returns the property of the item that an expression is.
+fn property(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::VariablePath(ITEM_LEVEL, steps) => match steps.as_slice() {
+            [Step::Name(name)] => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn copied_row(members: &[(String, Expr)], item: &SourceItem, run: &Run<'_>) -> Result<Row> {
+    let names = members.iter().filter_map(|(_, expr)| property(expr));
+    let mut properties = [None; COPIED_MAX];
+    if item.find_raw(&names, &mut properties)? {
+        return copied_object(members, &properties, run)?.map_err(|_| corrupt());
+    }
+    let value = item.to_value()?;
+    written_object(members, &Frame::root(ITEM_LEVEL, &value), run)
+}
+
 /// Adds what every clause but the projection needs.
-fn rows(query: &Query, picks: &mut Picks) {
+fn rows(query: &Query, filter: Option<&Expr>, picks: &mut Picks) {
     if let Base::Rows(inner, _) = &query.base {
         whole_query(inner, picks);
     }
@@ -106,7 +159,7 @@ fn rows(query: &Query, picks: &mut Picks) {
             Collection::Subquery(inner) => whole_query(inner, picks),
         }
     }
-    if let Some(filter) = &query.filter {
+    if let Some(filter) = filter {
         expression(filter, picks);
     }
     if let Some(grouping) = &query.grouping {
@@ -138,7 +191,7 @@ fn projection(query: &Query, picks: &mut Picks) {
 }
 
 fn whole_query(query: &Query, picks: &mut Picks) {
-    rows(query, picks);
+    rows(query, query.filter.as_ref(), picks);
     projection(query, picks);
 }
 
@@ -234,6 +287,7 @@ mod tests {
         let run = Run::within(&context, Patience::once(&context, Duration::from_secs(1)));
         for (list, is_written) in [
             ("c.id, c.n", true),
+            ("c.t, c.o AS x, c.o AS y", true),
             (r#"c.none, c.o, c["q\"x"]"#, true),
             ("c.none", true),
             ("c.n + 1, c.o.x[1], [c.t]", true),
@@ -242,8 +296,8 @@ mod tests {
             let query = format!("SELECT {list} FROM c");
             let options = PrepareOptions::new(Env::fixed(1, 0));
             let statement = Statement::prepare(&query, &[], &options).unwrap();
-            let reads = Reads::of(statement.bound());
-            let value = item.read(&reads.picks).unwrap();
+            let reads = Reads::of(statement.bound(), None);
+            let value = item.to_value().unwrap();
             let frame = Frame::root(ITEM_LEVEL, &value);
             let row = reads.row(statement.bound(), &frame, &item, &run).unwrap().unwrap();
             assert_eq!(matches!(row, Row::Written(..)), is_written, "{list}");

@@ -62,6 +62,11 @@ impl IndexedSource {
         self.items.insert(number, item);
     }
 
+    /// Changes an item and not the index, which no store does: only so is it seen who looks at the item.
+    pub fn put_unnoticed(&mut self, item: SourceItem) {
+        self.items.insert(item.number, item);
+    }
+
     pub fn break_at(&mut self, number: u64) {
         self.breaks_at = Some(number);
     }

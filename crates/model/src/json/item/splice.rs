@@ -1,6 +1,6 @@
 //! System properties: added at read, cut out at write.
 
-use super::super::write_string;
+use super::super::{plain_length, write_string};
 use crate::{ETag, Lsn, Rid};
 
 /// Bytes around the parts that differ in length, and numbers.
@@ -35,7 +35,7 @@ pub fn with_system_properties(
         item.extend_from_slice(rid);
     });
     item.extend_from_slice(b"/\",\"_etag\":");
-    write_string(etag.as_str(), &mut item);
+    write_etag(etag.as_str(), &mut item);
     item.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
     let mut digits = itoa::Buffer::new();
     item.extend_from_slice(digits.format(ts).as_bytes());
@@ -45,6 +45,19 @@ pub fn with_system_properties(
     }
     item.push(b'}');
     item
+}
+
+/// Appends an etag as a JSON string. Most are plain but for the quotes at both ends.
+fn write_etag(etag: &str, item: &mut Vec<u8>) {
+    let inside = etag.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match inside {
+        Some(inside) if plain_length(inside.as_bytes()) == inside.len() => {
+            item.extend_from_slice(b"\"\\\"");
+            item.extend_from_slice(inside.as_bytes());
+            item.extend_from_slice(b"\\\"\"");
+        }
+        _ => write_string(etag, item),
+    }
 }
 
 /// A top-level property by its place in the text. Items are below 4 GiB, so 32 bits do.
@@ -119,6 +132,18 @@ mod tests {
         for text in ["{}", "{ \n}", "{\"id\":\"}\" }"] {
             let value = super::super::super::parse(splice(text, Some(1)).as_bytes()).unwrap();
             assert_eq!(value.get("_lsn"), Some(&1.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_etag_is_written_as_any_string() {
+        for etag in
+            ["\"00-0a\"", "", "\"", "\"\"", "abc", "\"a\"b\"", "\"a\\\"", "\"\u{1}\"", "\"é\""]
+        {
+            let (mut own, mut expected) = (Vec::new(), Vec::new());
+            write_etag(etag, &mut own);
+            write_string(etag, &mut expected);
+            assert_eq!(own, expected, "{etag}");
         }
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use model::Value;
 use model::json::Picks;
 
-use super::condition::{Condition, condition, item_path};
+use super::condition::{Purpose, condition, item_path};
 use super::ranked::words_index;
 use crate::bind::tree::{Aggregate, Base, Expr, Query};
 use crate::error::Result;
@@ -81,12 +81,12 @@ impl<'i> Counter<'i> {
         if !is_plain {
             return None;
         }
-        let filter = match (&query.filter, condition(query, source)) {
-            (None, _) => None,
-            (Some(_), Condition::Seek(seek)) if seek.is_exact && seek.is_covered(index) => {
-                Some((seek.path, seek.spans))
-            }
-            (Some(_), _) => return None,
+        let filter = if query.filter.is_some() {
+            let condition = condition(query, source, Purpose::Run);
+            let seek = condition.as_whole_filter(query).filter(|seek| seek.is_covered(index))?;
+            Some((seek.path.clone(), seek.spans.clone()))
+        } else {
+            None
         };
         Some(Counter { index, filter })
     }

@@ -1,7 +1,7 @@
 //! The choice between a scan and the index, made by looking into the index with a bound.
 
-use super::condition::{Condition, Seek, condition};
-use crate::bind::tree::Query;
+use super::condition::{Condition, Purpose, Seek, condition};
+use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
 use crate::index::TermSpan;
 use crate::source::{ItemIndex, ItemSource, SourceItem};
@@ -44,17 +44,31 @@ pub(crate) enum Access {
     Numbers {
         numbers: Vec<u64>,
         text: String,
+        /// Whether the items of the source among them are exactly those that pass the filter.
+        is_answer: bool,
     },
     /// The items with one term, as they come.
     Point {
         seek: Seek,
         term: Vec<u8>,
+        /// As with [`Access::Numbers`].
+        is_answer: bool,
     },
 }
 
 /// Decides how the items of a query are reached.
 pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Result<Access> {
-    let condition = condition(query, source);
+    choose(query, source, need, Purpose::Run)
+}
+
+/// Decides as [`access`] does, and says how.
+pub(super) fn choose(
+    query: &Query,
+    source: &dyn ItemSource,
+    need: Need,
+    purpose: Purpose,
+) -> Result<Access> {
+    let condition = condition(query, source, purpose);
     match &condition {
         Condition::Nothing => return Ok(Access::Nothing),
         Condition::Anything => return Ok(Access::Scan),
@@ -70,7 +84,8 @@ pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Resu
     let of_source = of_source.map_or(usize::MAX, |n| n.saturating_mul(ENTRIES_PER_FETCH));
     let is_narrow = of_source.max(ESTIMATE_MAX) < entries_max;
     let entries_max = entries_max.min(of_source.max(ESTIMATE_MAX));
-    let chooser = Chooser { index, entries_max };
+    let chooser = Chooser { index, entries_max, purpose };
+    let is_answer = condition.is_answered(query);
     let is_too_many = |n: usize| {
         let n = u64::try_from(n).unwrap_or(u64::MAX);
         index.n_items().is_some_and(|n_items| n_items > SMALL_SOURCE && n > n_items / 4)
@@ -79,24 +94,36 @@ pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Resu
         if is_too_many(found.numbers.len()) {
             return Ok(Access::Scan);
         }
-        return Ok(Access::Numbers { numbers: found.numbers, text: found.text });
+        return Ok(Access::Numbers { numbers: found.numbers, text: found.text, is_answer });
     }
     if need == Need::First && !is_narrow && !is_too_many(entries_max) {
-        return Ok(chooser
-            .point(condition)
-            .map_or(Access::Scan, |(seek, term)| Access::Point { seek, term }));
+        return Ok(chooser.point(condition).map_or(Access::Scan, |(seek, term)| Access::Point {
+            seek,
+            term,
+            is_answer,
+        }));
     }
     Ok(Access::Scan)
 }
 
 /// Estimates how many items a condition leaves, up to the limit of estimates.
 pub(super) fn estimate(condition: &Condition, index: &dyn ItemIndex) -> Result<Option<usize>> {
-    let chooser = Chooser { index, entries_max: ESTIMATE_MAX };
+    let chooser = Chooser { index, entries_max: ESTIMATE_MAX, purpose: Purpose::Run };
     let estimate = chooser.estimate(condition)?;
     Ok((estimate < ESTIMATE_MAX).then_some(estimate))
 }
 
 impl Access {
+    /// Returns what of the filter of the query is still to be checked on each item.
+    pub(crate) fn filter_left<'q>(&self, query: &'q Query) -> Option<&'q Expr> {
+        match self {
+            Access::Numbers { is_answer: true, .. } | Access::Point { is_answer: true, .. } => None,
+            Access::Scan | Access::Nothing | Access::Numbers { .. } | Access::Point { .. } => {
+                query.filter.as_ref()
+            }
+        }
+    }
+
     /// Returns the items with numbers above `after`, by ascending number.
     pub(crate) fn items<'s>(
         &'s self,
@@ -117,7 +144,7 @@ impl Access {
                 let numbers = numbers.get(start..).unwrap_or_default().iter();
                 Box::new(numbers.filter_map(|number| index.fetch(*number).transpose()))
             }
-            Access::Point { seek, term } => {
+            Access::Point { seek, term, .. } => {
                 let span = TermSpan { start: term.clone(), end: crate::index::successor(term) };
                 let after = after.map(|number| (term.as_slice(), number));
                 let entries = seek.entries(index, &span, after);
@@ -139,6 +166,7 @@ struct Found {
 struct Chooser<'i> {
     index: &'i dyn ItemIndex,
     entries_max: usize,
+    purpose: Purpose,
 }
 
 impl Chooser<'_> {
@@ -178,7 +206,7 @@ impl Chooser<'_> {
                 }
             }
         }
-        Ok(Some(Found { numbers: sorted(numbers), text: seek_text(seek) }))
+        Ok(Some(Found { numbers: sorted(numbers), text: self.purpose.text(|| seek_text(seek)) }))
     }
 
     /// Starts with the smallest part and takes others in as long as that is cheaper than fetching items.

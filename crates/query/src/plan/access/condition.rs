@@ -2,8 +2,6 @@
 //!
 //! A condition is a set of items that holds at least all items for which the filter can be true.
 
-use std::collections::HashMap;
-
 use model::Value;
 
 use crate::ast::{BinaryOp, SubqueryKind};
@@ -90,12 +88,54 @@ impl Seek {
     }
 }
 
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Purpose {
+    /// To run. Nobody reads what it says, so it says nothing.
+    Run,
+    /// To be read.
+    Explain,
+}
+
+impl Purpose {
+    /// Returns a text if somebody reads it.
+    pub(super) fn text(self, text: impl FnOnce() -> String) -> String {
+        match self {
+            Purpose::Run => String::new(),
+            Purpose::Explain => text(),
+        }
+    }
+}
+
 /// Returns the condition of a whole query over items.
-pub(crate) fn condition(query: &Query, source: &dyn ItemSource) -> Condition {
-    let declared = source.index().map(ItemIndex::declared).unwrap_or_default();
-    let mut paths = Paths { prefixes: HashMap::new(), declared };
-    paths.prefixes.insert(ITEM_LEVEL, IndexPath::default());
-    paths.query(query)
+pub(super) fn condition(query: &Query, source: &dyn ItemSource, purpose: Purpose) -> Condition {
+    let prefixes = vec![(ITEM_LEVEL, IndexPath::default())];
+    Paths { prefixes, index: source.index(), purpose }.query(query)
+}
+
+impl Condition {
+    /// Returns the seek that is the whole filter of a query over plain items: of the items of the source, exactly those
+    /// pass that an entry of its spans names, if an index covers it.
+    ///
+    /// Only a seek that stands alone says so of itself. Among several parts one that says nothing may have been left out.
+    pub(super) fn as_whole_filter(&self, query: &Query) -> Option<&Seek> {
+        let is_plain = matches!(query.base, Base::Item) && query.sources.is_empty();
+        match self {
+            Condition::Seek(seek) if is_plain && seek.is_exact => Some(seek),
+            _ => None,
+        }
+    }
+
+    /// Returns whether items that an index finds by the condition need no look at the filter.
+    ///
+    /// Properties of the system are looked at nevertheless: their index is made of the feed.
+    pub(super) fn is_answered(&self, query: &Query) -> bool {
+        let is_stored = |seek: &Seek| match seek.path.steps().first() {
+            Some(PathStep::Name(name)) => !name.starts_with('_'),
+            Some(PathStep::Element) | None => false,
+        };
+        self.as_whole_filter(query).is_some_and(is_stored)
+    }
 }
 
 /// Returns the path of an expression that is a property of the item; elements of arrays are none.
@@ -111,8 +151,10 @@ pub(crate) fn item_path(expr: &Expr) -> Option<(&[Step], IndexPath)> {
 
 /// Where the variables in sight stand in the item.
 struct Paths<'s> {
-    prefixes: HashMap<usize, IndexPath>,
-    declared: Vec<(&'s str, &'s Declared)>,
+    /// By level; there are few. The last one of a level counts.
+    prefixes: Vec<(usize, IndexPath)>,
+    index: Option<&'s dyn ItemIndex>,
+    purpose: Purpose,
 }
 
 impl<'s> Paths<'s> {
@@ -128,7 +170,7 @@ impl<'s> Paths<'s> {
                     if let Some(path) = self.path(expr) {
                         let path =
                             if source.iterates { path.child(PathStep::Element) } else { path };
-                        self.prefixes.insert(source.level, path);
+                        self.prefixes.push((source.level, path));
                     }
                 }
                 Collection::Subquery(inner) => {
@@ -141,7 +183,7 @@ impl<'s> Paths<'s> {
                         {
                             let path =
                                 if source.iterates { path.child(PathStep::Element) } else { path };
-                            self.prefixes.insert(source.level, path);
+                            self.prefixes.push((source.level, path));
                         }
                     }
                 }
@@ -160,15 +202,17 @@ impl<'s> Paths<'s> {
             Expr::VariablePath(level, steps) => (*level, steps),
             _ => return None,
         };
-        let mut path = self.prefixes.get(&level)?.clone();
+        let (_, prefix) = self.prefixes.iter().rev().find(|(own, _)| *own == level)?;
+        let mut path = Vec::with_capacity(prefix.steps().len() + steps.len());
+        path.extend_from_slice(prefix.steps());
         for step in steps {
-            path = path.child(match step {
+            path.push(match step {
                 Step::Name(name) => PathStep::Name(name.clone()),
                 Step::Index(_) => PathStep::Element,
                 Step::Never => return None,
             });
         }
-        Some(path)
+        Some(IndexPath::new(path))
     }
 
     /// Returns the items for which a condition can be true.
@@ -227,7 +271,7 @@ impl<'s> Paths<'s> {
 
     fn is_bool(&self, path: &Expr, value: bool) -> Condition {
         let span = TermSpan::point(&Term::of(&Value::Bool(value)));
-        self.seek(path, vec![span], true, format!("= {value}"))
+        self.seek(path, vec![span], true, || format!("= {value}"))
     }
 
     fn comparison(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Condition {
@@ -246,19 +290,21 @@ impl<'s> Paths<'s> {
             return condition;
         }
         let Some((spans, is_exact)) = compared(op, value) else { return Condition::Anything };
-        self.seek(path, spans, is_exact, [symbol(op), " ", &printed(value)].concat())
+        self.seek(path, spans, is_exact, || [symbol(op), " ", &printed(value)].concat())
     }
 
     fn one_of(&self, path: &Expr, values: &[&Value]) -> Condition {
         let terms = values.iter().map(|value| Term::of(value));
         let is_exact = terms.clone().all(|term| Term::is_exact(term.as_bytes()));
         let spans = unite(terms.map(|term| TermSpan::point(&term)).collect());
-        let mut list: Vec<String> =
-            values.iter().take(PRINTED_MAX).map(|value| printed(value)).collect();
-        if values.len() > PRINTED_MAX {
-            list.push(format!("{} more", values.len() - PRINTED_MAX));
-        }
-        self.seek(path, spans, is_exact, format!("in ({})", list.join(", ")))
+        self.seek(path, spans, is_exact, || {
+            let mut list: Vec<String> =
+                values.iter().take(PRINTED_MAX).map(|value| printed(value)).collect();
+            if values.len() > PRINTED_MAX {
+                list.push(format!("{} more", values.len() - PRINTED_MAX));
+            }
+            format!("in ({})", list.join(", "))
+        })
     }
 
     fn like(&self, text: &Expr, pattern: &LikePattern) -> Condition {
@@ -266,23 +312,21 @@ impl<'s> Paths<'s> {
             return self.one_of(text, &[&Value::String(literal)]);
         }
         let prefix = pattern.prefix();
-        let printed = format!("starts with {}", printed(&Value::from(prefix.as_str())));
-        self.seek(text, vec![span_of_prefix(&prefix)], false, printed)
+        self.seek(text, vec![span_of_prefix(&prefix)], false, || begins(&prefix))
     }
 
     fn call(&mut self, name: &str, arguments: &[Expr], language: Language) -> Condition {
         if let ([path], Some((first, last))) = (arguments, tags(name)) {
             let spans = vec![TermSpan::of_tags(first, last)];
-            return self.seek(path, spans, true, name.to_ascii_lowercase());
+            return self.seek(path, spans, true, || name.to_ascii_lowercase());
         }
         match (name, arguments) {
             ("STARTSWITH", [text, prefix, rest @ ..]) if is_case_kept(rest) => {
                 let Some(Constant::Value(Value::String(prefix))) = constant(prefix) else {
                     return Condition::Anything;
                 };
-                let printed = format!("starts with {}", printed(&Value::from(prefix.as_str())));
                 let is_exact = prefix.len() <= crate::index::TERM_TEXT_BYTES_MAX;
-                self.seek(text, vec![span_of_prefix(prefix)], is_exact, printed)
+                self.seek(text, vec![span_of_prefix(prefix)], is_exact, || begins(prefix))
             }
             ("STRINGEQUALS", [text, other, rest @ ..]) if is_case_kept(rest) => {
                 match (constant(text), constant(other)) {
@@ -349,9 +393,9 @@ impl<'s> Paths<'s> {
             let own = names.iter().map(|name| PathStep::Name(name.clone()));
             own.eq(path.steps().iter().cloned())
         };
-        self.declared.iter().find_map(|(name, declared)| {
+        self.index?.declared().into_iter().find_map(|(name, declared)| {
             let index = choose(declared)?;
-            declared.names().is_some_and(is_path).then_some((*name, index))
+            declared.names().is_some_and(is_path).then_some((name, index))
         })
     }
 
@@ -466,7 +510,13 @@ impl<'s> Paths<'s> {
         all(parts.collect())
     }
 
-    fn seek(&self, expr: &Expr, spans: Vec<TermSpan>, is_exact: bool, text: String) -> Condition {
+    fn seek(
+        &self,
+        expr: &Expr,
+        spans: Vec<TermSpan>,
+        is_exact: bool,
+        text: impl FnOnce() -> String,
+    ) -> Condition {
         let (level, steps) = match expr {
             Expr::Variable(level) => (*level, Vec::new()),
             Expr::VariablePath(level, steps) => (*level, steps.clone()),
@@ -480,6 +530,7 @@ impl<'s> Paths<'s> {
             return Condition::Nothing;
         }
         let is_exact = is_exact && level == ITEM_LEVEL && !path.has_elements();
+        let text = self.purpose.text(text);
         Condition::Seek(Seek { level, steps, path, declared: None, spans, is_exact, text })
     }
 }
@@ -612,6 +663,18 @@ fn printed(value: &Value) -> String {
     }
 }
 
+fn begins(prefix: &str) -> String {
+    format!("starts with {}", printed(&Value::from(prefix)))
+}
+
+/// Joins what two seeks say, if they say anything.
+fn join(own: &mut String, word: &str, other: &str) {
+    if !other.is_empty() {
+        own.push_str(word);
+        own.push_str(other);
+    }
+}
+
 /// Items that are in every part. Seeks on one expression become one.
 fn all(parts: Vec<Condition>) -> Condition {
     let mut flat: Vec<Condition> = Vec::new();
@@ -634,7 +697,7 @@ fn all(parts: Vec<Condition>) -> Condition {
                 };
                 own.spans = intersect(&own.spans, &seek.spans);
                 own.is_exact &= seek.is_exact;
-                own.text = format!("{} and {}", own.text, seek.text);
+                join(&mut own.text, " and ", &seek.text);
                 if own.spans.is_empty() {
                     return Condition::Nothing;
                 }
@@ -674,7 +737,7 @@ fn any(parts: Vec<Condition>) -> Condition {
                 own.spans.extend(seek.spans);
                 own.spans = unite(std::mem::take(&mut own.spans));
                 own.is_exact &= seek.is_exact;
-                own.text = format!("{} or {}", own.text, seek.text);
+                join(&mut own.text, " or ", &seek.text);
             }
             Condition::All(_) => flat.push(part),
         }

@@ -1,7 +1,8 @@
 //! Plans as text, for tests and the command line.
 
 use super::aggregate::is_from_index;
-use super::choose::{Access, Need, access, push_indented, seek_text};
+use super::choose::{Access, Need, choose, push_indented, seek_text};
+use super::condition::Purpose;
 use super::order::order_access;
 use super::ranked::{Ranked, ranked};
 use crate::bind::tree::{Base, Query};
@@ -19,7 +20,7 @@ pub(crate) fn explain(query: &Query, source: &dyn ItemSource) -> Result<String> 
     } else if query.has_row_base() || (query.distinct && is_ordered) {
         ("collect", Need::All)
     } else if is_ordered {
-        if let Some(order) = order_access(query, source)? {
+        if let Some(order) = order_access(query, source, Purpose::Explain)? {
             let way = match order.direction {
                 Direction::Forward => "ascending",
                 Direction::Backward => "descending",
@@ -45,7 +46,7 @@ pub(crate) fn explain(query: &Query, source: &dyn ItemSource) -> Result<String> 
     let items = match &query.base {
         Base::Nothing => "no items\n".to_string(),
         Base::Rows(inner, _) => explain(inner, source)?,
-        Base::Item => match access(query, source, need)? {
+        Base::Item => match choose(query, source, need, Purpose::Explain)? {
             Access::Scan => "scan\n".to_string(),
             Access::Nothing => "nothing\n".to_string(),
             Access::Numbers { text, .. } => text,

@@ -1,8 +1,9 @@
 //! How a query reaches its items: conditions that an index can answer, and the choice among the ways.
 //!
 //! `condition` takes from the filter what an index can tell; `choose` asks the index how much that is and decides;
-//! `explain` prints the decision. The filter itself is always evaluated again on each item, so a wrong choice costs
-//! time and never rows.
+//! `explain` prints the decision. The filter itself is evaluated again on each item, so a wrong choice costs time and
+//! never rows. Only where one seek is the whole filter and its terms stand for one value each, the entries have answered
+//! it already (`Condition::is_answered`): pages of plain and of ordered rows then leave it out.
 
 mod aggregate;
 mod choose;
@@ -15,7 +16,7 @@ mod usage;
 pub(crate) use aggregate::group_from_index;
 pub(crate) use choose::{Access, Need, access};
 pub(crate) use explain::explain;
-pub(crate) use order::{OrderAccess, order_access};
+pub(crate) use order::{OrderAccess, order_to_follow};
 pub(crate) use ranked::{Ranked, ranked, texts_with, words_index};
 pub use usage::IndexUsage;
 pub(crate) use usage::usage;

@@ -1,8 +1,8 @@
 //! Whether ORDER BY can follow an index instead of sorting.
 
 use super::choose::estimate;
-use super::condition::{Condition, Seek, condition, item_path};
-use crate::bind::tree::Query;
+use super::condition::{Condition, Purpose, Seek, condition, item_path};
+use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
 use crate::index::{
     Composite, CompositePart, Declared, IndexPath, Term, TermSpan, push_part, span_below,
@@ -35,9 +35,16 @@ pub(crate) struct OrderAccess {
     pub(crate) specs: Vec<String>,
     /// How a plan shows it.
     pub(crate) text: String,
+    /// Whether the items of the source in the spans are exactly those that pass the filter.
+    is_answer: bool,
 }
 
 impl OrderAccess {
+    /// Returns what of the filter of the query is still to be checked on each item.
+    pub(crate) fn filter_left<'q>(&self, query: &'q Query) -> Option<&'q Expr> {
+        if self.is_answer { None } else { query.filter.as_ref() }
+    }
+
     /// Returns the length of the beginning of a term that all entries share whose order the index does not know;
     /// `None` when it knows.
     pub(crate) fn tie_length(&self, term: &[u8]) -> Option<usize> {
@@ -67,12 +74,24 @@ impl OrderAccess {
 
 /// Returns the order to follow; `None` when the query has none that an index has, or when few items match, so that
 /// sorting them is cheaper.
-pub(crate) fn order_access(query: &Query, source: &dyn ItemSource) -> Result<Option<OrderAccess>> {
+pub(crate) fn order_to_follow(
+    query: &Query,
+    source: &dyn ItemSource,
+) -> Result<Option<OrderAccess>> {
+    order_access(query, source, Purpose::Run)
+}
+
+/// Returns the order to follow, and says which it is.
+pub(super) fn order_access(
+    query: &Query,
+    source: &dyn ItemSource,
+    purpose: Purpose,
+) -> Result<Option<OrderAccess>> {
     let Some(index) = source.index() else { return Ok(None) };
     if query.order.is_empty() || is_narrow(index) {
         return Ok(None);
     }
-    let condition = condition(query, source);
+    let condition = condition(query, source, purpose);
     if matches!(condition, Condition::Nothing) {
         return Ok(None);
     }
@@ -88,7 +107,9 @@ pub(crate) fn order_access(query: &Query, source: &dyn ItemSource) -> Result<Opt
     }
     let n_known = parts.iter().filter(|part| !matches!(part, Condition::Anything)).count();
     let found = best_composite(query, index, &seeks).or_else(|| single(query, index, &seeks));
-    let Some((order, n_used)) = found else { return Ok(None) };
+    let Some((mut order, n_used)) = found else { return Ok(None) };
+    // The spans of a composite index are made of those of the parts, which nobody has proved to be exact.
+    order.is_answer = order.specs.is_empty() && n_used == 1 && condition.is_answered(query);
     // Few items that another condition finds are sorted; those of the order's own parts come sorted.
     if n_known > n_used && estimate(&condition, index)?.is_some() {
         return Ok(None);
@@ -127,8 +148,9 @@ fn single(query: &Query, index: &dyn ItemIndex, seeks: &[&Seek]) -> Option<(Orde
     let own = seeks.iter().find(|seek| seek.is_of_item(steps));
     let spans = own.map_or_else(|| vec![TermSpan::defined()], |seek| seek.spans.clone());
     let name = path.to_string();
+    let text = own.filter(|seek| !seek.text.is_empty());
     let order = OrderAccess {
-        text: own.map_or_else(|| name.clone(), |seek| [name.as_str(), " ", &seek.text].concat()),
+        text: text.map_or_else(|| name.clone(), |seek| [name.as_str(), " ", &seek.text].concat()),
         name,
         direction: direction_of(query),
         spans,
@@ -138,6 +160,7 @@ fn single(query: &Query, index: &dyn ItemIndex, seeks: &[&Seek]) -> Option<(Orde
         keys: 0..1,
         turns_ties: false,
         specs: Vec::new(),
+        is_answer: false,
     };
     Some((order, usize::from(own.is_some())))
 }
@@ -228,6 +251,7 @@ fn follow_composite(
         turns_ties: direction != direction_of(query),
         text: format!("({}){condition}", specs.join(", ")),
         specs,
+        is_answer: false,
     };
     Some((order, n_fixed + usize::from(own.is_some())))
 }

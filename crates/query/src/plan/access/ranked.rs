@@ -3,7 +3,7 @@
 use model::Value;
 
 use super::choose::estimate;
-use super::condition::{Condition, condition, item_path};
+use super::condition::{Condition, Purpose, condition, item_path};
 use super::order::is_narrow;
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
@@ -32,7 +32,7 @@ pub(crate) fn ranked(query: &Query, source: &dyn ItemSource) -> Result<Option<Ra
     if is_narrow(index) || index.declared().is_empty() {
         return Ok(None);
     }
-    let condition = condition(query, source);
+    let condition = condition(query, source, Purpose::Run);
     let is_found_otherwise = !matches!(condition, Condition::Anything)
         && (matches!(condition, Condition::Nothing) || estimate(&condition, index)?.is_some());
     if is_found_otherwise {

@@ -1,6 +1,6 @@
 //! Which indexes a query uses and which it could use: the facts of the index metrics header.
 
-use super::condition::{Condition, condition, item_path};
+use super::condition::{Condition, Purpose, condition, item_path};
 use super::order::order_access;
 use crate::bind::tree::{Base, Query};
 use crate::index::{Declared, IndexPath};
@@ -26,7 +26,7 @@ pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
         query = inner;
     }
     let mut paths = Vec::new();
-    let condition = condition(query, source);
+    let condition = condition(query, source, Purpose::Run);
     collect(&condition, &mut paths);
     for key in &query.order {
         paths.extend(item_path(&key.expr).map(|(_, path)| path));
@@ -41,7 +41,7 @@ pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
         }
     }
     // A source in trouble reports it when the query runs.
-    let order = order_access(query, source).ok().flatten();
+    let order = order_access(query, source, Purpose::Run).ok().flatten();
     let used = order.map(|order| order.specs).filter(|specs| !specs.is_empty());
     if used.is_none() {
         usage.potential_composites.extend(potential(query, &condition, source));

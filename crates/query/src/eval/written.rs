@@ -1,0 +1,90 @@
+//! Rows that are objects, as text: what an object of the members would be written as, if no name comes twice.
+//!
+//! Hot path: runs for every row of a list of properties.
+
+use model::json::{Raw, RawKind, parse, write_string};
+use model::{JsonError, Object, Value};
+
+use super::{Frame, eval};
+use crate::bind::tree::Expr;
+use crate::context::{LITERAL_BYTES, MEMBER_BYTES, NUMBER_BYTES, Run, estimated_bytes};
+use crate::error::Result;
+use crate::row::Row;
+use crate::value::Datum;
+
+/// Computes an object as the text of a row.
+pub(crate) fn written_object(
+    members: &[(String, Expr)],
+    frame: &Frame<'_>,
+    run: &Run<'_>,
+) -> Result<Row> {
+    let mut object = Written::new(members);
+    for (name, expr) in members {
+        let datum = eval(expr, frame, run)?;
+        let Some(value) = datum.as_ref().and_then(Datum::value) else { continue };
+        value.write_to(object.member(name, estimated_bytes(value), run)?);
+    }
+    Ok(object.finish())
+}
+
+/// Makes the text of an object whose members are properties of an item, as they stand in its text.
+///
+/// # Errors
+/// In the inner result: the text is not JSON.
+pub(crate) fn copied_object(
+    members: &[(String, Expr)],
+    properties: &[Option<Raw<'_>>],
+    run: &Run<'_>,
+) -> Result<Result<Row, JsonError>> {
+    let mut object = Written::new(members);
+    for ((name, _), raw) in members.iter().zip(properties) {
+        let Some(Raw { text, kind }) = raw else { continue };
+        let value_bytes = match kind {
+            RawKind::Literal => LITERAL_BYTES,
+            RawKind::Number => NUMBER_BYTES,
+            RawKind::PlainString => text.len(),
+            RawKind::Other => {
+                let value = match parse(text) {
+                    Ok(value) => value,
+                    Err(error) => return Ok(Err(error)),
+                };
+                value.write_to(object.member(name, estimated_bytes(&value), run)?);
+                continue;
+            }
+        };
+        object.member(name, value_bytes, run)?.extend_from_slice(text);
+    }
+    Ok(Ok(object.finish()))
+}
+
+/// An object that is being written.
+struct Written {
+    text: Vec<u8>,
+    /// What [`estimated_bytes`] would say of it.
+    n_bytes: usize,
+}
+
+impl Written {
+    fn new(members: &[(String, Expr)]) -> Written {
+        /// About the bytes of a short value, with what is around it.
+        const ROOM: usize = 24;
+        let room = members.iter().map(|(name, _)| name.len() + ROOM).sum::<usize>();
+        let n_bytes = estimated_bytes(&Value::Object(Object::new()));
+        Written { text: Vec::with_capacity(room), n_bytes }
+    }
+
+    /// Returns where to write the value of the next member, of which the estimated bytes are known.
+    fn member(&mut self, name: &str, value_bytes: usize, run: &Run<'_>) -> Result<&mut Vec<u8>> {
+        run.built(name.len() + value_bytes)?;
+        self.n_bytes += MEMBER_BYTES + name.len() + value_bytes;
+        self.text.push(if self.text.is_empty() { b'{' } else { b',' });
+        write_string(name, &mut self.text);
+        self.text.push(b':');
+        Ok(&mut self.text)
+    }
+
+    fn finish(mut self) -> Row {
+        self.text.extend_from_slice(if self.text.is_empty() { b"{}" } else { b"}" });
+        Row::Written(self.text, self.n_bytes)
+    }
+}
