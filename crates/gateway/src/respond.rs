@@ -148,15 +148,15 @@ fn session(out: &mut BytesMut, token: &SessionToken) {
 }
 
 fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
-    let texts: [(&HeaderName, &Option<String>); 8] = [
-        (&names::OWNER_PATH, &facts.owner_path),
-        (&names::OWNER_RID, &facts.owner_rid),
-        (&names::CONTINUATION, &facts.continuation),
-        (&names::QUOTA, &facts.quota),
-        (&names::USAGE, &facts.usage),
-        (&names::QUERY_METRICS, &facts.query_metrics),
-        (&names::INDEX_UTILIZATION, &facts.index_metrics),
-        (&names::SCRIPT_LOG, &facts.script_log),
+    let texts: [(&HeaderName, Option<&str>); 8] = [
+        (&names::OWNER_PATH, facts.owner_path.as_deref()),
+        (&names::OWNER_RID, facts.owner_rid.as_deref()),
+        (&names::CONTINUATION, facts.continuation.as_deref()),
+        (&names::QUOTA, facts.quota.as_deref()),
+        (&names::USAGE, facts.usage.as_deref()),
+        (&names::QUERY_METRICS, facts.query_metrics.as_deref()),
+        (&names::INDEX_UTILIZATION, facts.index_metrics.as_deref()),
+        (&names::SCRIPT_LOG, facts.script_log.as_deref()),
     ];
     if let Some(etag) = &facts.etag {
         out.text(&names::ETAG, etag.as_str());
@@ -230,8 +230,8 @@ mod tests {
             item_lsn: Some(Lsn(14)),
             range: Some(RangeId(3)),
             etag: Some(ETag::from_lsn(Lsn(14), 1)),
-            owner_path: Some("dbs/é b/colls/c".to_owned()),
-            owner_rid: Some("AQAAAJ0fgTc=".to_owned()),
+            owner_path: Some("dbs/é b/colls/c".into()),
+            owner_rid: Some("AQAAAJ0fgTc=".into()),
             continuation: Some("{\"a\":1}".to_owned()),
             n_items: Some(2),
             quota: Some("documentSize=1;".to_owned()),

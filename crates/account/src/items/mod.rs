@@ -20,6 +20,7 @@ mod udfs;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
 use partition::Logical;
@@ -103,9 +104,10 @@ pub(crate) async fn execute(
     // What several ranges served, or several operations, was recorded with each.
     let range = facts.range.filter(|_| !is_bulk);
     if let Some(range) = range.and_then(|id| request.container.ranges.by_id(id)) {
+        let now = inner.env().monotonic();
         match request.routed.get() {
-            Some(at) => request.record(range, Some(at), facts.charge),
-            None => request.record(range, request.logical().ok().as_ref(), facts.charge),
+            Some(at) => request.record(now, range, Some(at), facts.charge),
+            None => request.record(now, range, request.logical().ok().as_ref(), facts.charge),
         }
     }
     answer
@@ -211,8 +213,10 @@ impl ItemRequest<'_> {
                 wants_index_metrics,
                 ..
             } => {
-                let extras = query::Extras { wants_query_metrics, wants_index_metrics };
-                if udfs::may_call(&query.text) {
+                let may_call_udfs = udfs::may_call(&query.text);
+                let extras =
+                    query::Extras { may_call_udfs, wants_query_metrics, wants_index_metrics };
+                if may_call_udfs {
                     return self.query_with_udfs(query, cross_partition, extras).await;
                 }
                 self.query(&query, cross_partition, extras)
@@ -261,10 +265,9 @@ impl ItemRequest<'_> {
     }
 
     /// Notes what a request used of a range.
-    fn record(&self, range: &Range, at: Option<&Logical>, charge: Charge) {
-        range.meter.record(at, charge);
+    fn record(&self, now: Duration, range: &Range, at: Option<&Logical>, charge: Charge) {
+        range.meter.record(now, at, charge);
         if let Some(budget) = &self.budget {
-            let now = self.inner.env().monotonic();
             budget.charge(now, range, charge);
         }
     }
@@ -274,7 +277,7 @@ impl ItemRequest<'_> {
     }
 
     fn range_gone(&self, range: RangeId) -> Error {
-        Error::RangeGone { range, container: self.container.rid_text.clone() }
+        Error::RangeGone { range, container: self.container.rid_text.to_string() }
     }
 
     fn check_session(&self, range: &Range) -> Result<()> {
@@ -284,8 +287,8 @@ impl ItemRequest<'_> {
 
     fn facts(&self) -> Facts {
         Facts {
-            owner_path: Some(self.container.name_path.clone()),
-            owner_rid: Some(self.container.rid_text.clone()),
+            owner_path: Some(Arc::clone(&self.container.name_path)),
+            owner_rid: Some(Arc::clone(&self.container.rid_text)),
             ..Facts::default()
         }
     }
