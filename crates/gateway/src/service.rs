@@ -150,7 +150,8 @@ where
     }
     if manage::is_managed(parts.uri.path()) {
         *action = Action::Manage;
-        return match manage::answer(state, parts, body).await {
+        // Boxed: the future of every request has room for this one in it otherwise.
+        return match Box::pin(manage::answer(state, parts, body)).await {
             Ok(done) => Ok(done.into_response()),
             Err(manage::Failed::Refused(error)) => Err(error.into()),
             Err(manage::Failed::Account(error)) => Err(Failure::Failed(error.into())),
@@ -207,7 +208,8 @@ async fn execute(
         let write = Lasting::new(async move { account.execute(call).await });
         within(limit, pin!(write)).await?
     } else {
-        within(limit, pin!(state.account.execute(call))).await?
+        // Boxed, because the future of a request is moved several times before anybody asks the account.
+        within(limit, Box::pin(state.account.execute(call)).as_mut()).await?
     };
     result.map_err(Failure::Failed)
 }

@@ -193,16 +193,18 @@ impl ItemRequest<'_> {
         tables.container(number).cloned().ok_or(Error::OwnerNotFound)
     }
 
+    /// Carries out an action. What waits is boxed: reads do not wait, and a future that has room for every write in it
+    /// would be moved about with each of them.
     async fn run(&self, action: ItemAction) -> Result<Outcome, Failed> {
         match action {
-            ItemAction::Create { body, is_upsert } => self.create(&body, is_upsert).await,
+            ItemAction::Create { body, is_upsert } => Box::pin(self.create(&body, is_upsert)).await,
             ItemAction::Read { id } => self.read(&id),
-            ItemAction::Replace { id, body } => self.replace(&id, &body).await,
-            ItemAction::Patch { id, body } => self.patch(&id, &body).await,
-            ItemAction::Delete { id } => self.delete(&id).await,
-            ItemAction::Batch { calls, is_atomic: true, .. } => self.batch(calls).await,
+            ItemAction::Replace { id, body } => Box::pin(self.replace(&id, &body)).await,
+            ItemAction::Patch { id, body } => Box::pin(self.patch(&id, &body)).await,
+            ItemAction::Delete { id } => Box::pin(self.delete(&id)).await,
+            ItemAction::Batch { calls, is_atomic: true, .. } => Box::pin(self.batch(calls)).await,
             ItemAction::Batch { calls, is_atomic: false, continue_on_error } => {
-                self.bulk(calls, continue_on_error).await
+                Box::pin(self.bulk(calls, continue_on_error)).await
             }
             ItemAction::ReadFeed => self.read_feed(),
             ItemAction::ChangeFeed { mode, start } => self.change_feed(mode, &start),
@@ -217,16 +219,16 @@ impl ItemRequest<'_> {
                 let extras =
                     query::Extras { may_call_udfs, wants_query_metrics, wants_index_metrics };
                 if may_call_udfs {
-                    return self.query_with_udfs(query, cross_partition, extras).await;
+                    return Box::pin(self.query_with_udfs(query, cross_partition, extras)).await;
                 }
                 self.query(&query, cross_partition, extras)
             }
             ItemAction::QueryPlan { query, supported_features } => {
                 self.query_plan(&query, &supported_features)
             }
-            ItemAction::DeleteLogicalPartition => self.delete_logical_partition().await,
+            ItemAction::DeleteLogicalPartition => Box::pin(self.delete_logical_partition()).await,
             ItemAction::Execute { procedure, arguments, wants_log } => {
-                self.execute_procedure(&procedure, &arguments, wants_log).await
+                Box::pin(self.execute_procedure(&procedure, &arguments, wants_log)).await
             }
         }
     }
