@@ -206,23 +206,23 @@ async fn execute(
     let result = if reply.action.is_write() {
         let account = Arc::clone(&state.account);
         let write = Lasting::new(async move { account.execute(call).await });
-        within(limit, pin!(write)).await?
+        within(limit, pin!(write)).await.ok_or(Error::Timeout)?
     } else {
         // Boxed, because the future of a request is moved several times before anybody asks the account.
-        within(limit, Box::pin(state.account.execute(call)).as_mut()).await?
+        within(limit, Box::pin(state.account.execute(call)).as_mut()).await.ok_or(Error::Timeout)?
     };
     result.map_err(Failure::Failed)
 }
 
 /// Waits for `future`, but not longer than `limit`. What is done at once needs no timer.
-async fn within<T>(
+pub(crate) async fn within<T>(
     limit: Duration,
     mut future: Pin<&mut impl Future<Output = T>>,
-) -> Result<T, Error> {
+) -> Option<T> {
     let first = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
     match first {
-        Poll::Ready(done) => Ok(done),
-        Poll::Pending => timeout(limit, future).await.map_err(|_| Error::Timeout),
+        Poll::Ready(done) => Some(done),
+        Poll::Pending => timeout(limit, future).await.ok(),
     }
 }
 
@@ -316,7 +316,7 @@ mod tests {
         });
         assert_eq!(within(limit, soon).await.unwrap(), 2);
         let never = pin!(std::future::pending::<()>());
-        assert!(matches!(within(limit, never).await, Err(Error::Timeout)));
+        assert!(within(limit, never).await.is_none());
     }
 
     #[tokio::test]
