@@ -135,15 +135,19 @@ impl Account {
         operation: Operation,
     ) -> Result<Outcome, Failed> {
         let inner = &self.inner;
+        // The future of a request is moved about, and it is as large as the largest of these: rare ones are boxed.
         match operation {
             Operation::Create { owner, kind, body, is_upsert } => {
-                Ok(resources::create(inner, request, &owner, kind, &body, is_upsert).await?)
+                let create = resources::create(inner, request, &owner, kind, &body, is_upsert);
+                Ok(Box::pin(create).await?)
             }
             Operation::Read { link } => Ok(resources::read(inner, request, &link)?),
             Operation::Replace { link, body } => {
-                Ok(resources::replace(inner, request, &link, &body).await?)
+                Ok(Box::pin(resources::replace(inner, request, &link, &body)).await?)
             }
-            Operation::Delete { link } => Ok(resources::delete(inner, request, &link).await?),
+            Operation::Delete { link } => {
+                Ok(Box::pin(resources::delete(inner, request, &link)).await?)
+            }
             Operation::List { owner, kind } => Ok(resources::list(inner, request, &owner, kind)?),
             Operation::QueryResources {
                 kind: ResourceKind::Conflict,

@@ -1,9 +1,10 @@
 //! A container at work: its definition, its settings, its ranges. Swapped whole when it is replaced.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::{ETag, Env, Object, RangeId, Value};
 use partition::{Partition, Settings};
+use query::PrepareOptions;
 use query::index::IndexPolicy;
 use store::Store;
 
@@ -25,8 +26,10 @@ pub(crate) struct Container {
     pub(crate) properties: Properties,
     pub(crate) ranges: RangeMap,
     /// Wire: `dbs/d/colls/c`.
-    pub(crate) name_path: String,
-    pub(crate) rid_text: String,
+    pub(crate) name_path: Arc<str>,
+    pub(crate) rid_text: Arc<str>,
+    /// How its queries are prepared, once there was one.
+    pub(crate) prepare_options: OnceLock<PrepareOptions>,
 }
 
 impl Container {
@@ -56,8 +59,9 @@ impl Container {
             chain: chain.to_vec(),
             properties,
             ranges,
-            name_path: name_path(chain),
-            rid_text: record.rid.to_string(),
+            name_path: name_path(chain).into(),
+            rid_text: record.rid.to_string().into(),
+            prepare_options: OnceLock::new(),
         }
     }
 

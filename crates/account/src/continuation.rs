@@ -4,6 +4,7 @@
 //! state: it survives restarts and splits. Anything else, forged, foreign or cut, is "Invalid Continuation
 //! Token" (400).
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::{Epk, EpkRange, Rid};
@@ -78,12 +79,12 @@ impl Position for Option<String> {
 /// Writes and reads the continuations of one owner.
 #[derive(Debug)]
 pub(crate) struct Continuations<'a> {
-    pub(crate) sealer: &'a Sealer,
+    pub(crate) sealer: Sealer,
     pub(crate) kind: Kind,
     /// The container, or the owner of a metadata feed; `None` for the account.
     pub(crate) owner: Option<Rid>,
     /// What else must be the same when the token comes back: the partition key, the query.
-    pub(crate) scope: &'a [u8],
+    pub(crate) scope: Cow<'a, [u8]>,
 }
 
 impl Continuations<'_> {
@@ -135,7 +136,7 @@ impl Continuations<'_> {
         let mut bytes = vec![1, self.kind as u8];
         put_bytes(&mut bytes, self.owner.as_ref().map_or(&[], |rid| rid.as_bytes()));
         // The scope may be as long as a query: its digest says enough.
-        bytes.extend_from_slice(&digest(self.scope).to_be_bytes());
+        bytes.extend_from_slice(&digest(&self.scope).to_be_bytes());
         bytes
     }
 }
@@ -199,8 +200,9 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn tokens<'a>(sealer: &'a Sealer, kind: Kind, scope: &'a [u8]) -> Continuations<'a> {
-        Continuations { sealer, kind, owner: Some(Rid::container(1, 2)), scope }
+    fn tokens<'a>(sealer: &Sealer, kind: Kind, scope: &'a [u8]) -> Continuations<'a> {
+        let (sealer, owner) = (sealer.clone(), Some(Rid::container(1, 2)));
+        Continuations { sealer, kind, owner, scope: scope.into() }
     }
 
     #[test]

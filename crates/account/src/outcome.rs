@@ -1,5 +1,7 @@
 //! What an operation answers: facts, not headers. The gateway alone knows how they look on the wire.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use model::{Charge, ETag, Lsn, RangeId, SessionToken, Status};
 
@@ -18,7 +20,7 @@ pub enum Body {
     Resource(Bytes),
     /// JSON texts of a page. `envelope` is the wire name of the array (`Documents`, `Databases`, …).
     Feed {
-        owner_rid: String,
+        owner_rid: Arc<str>,
         envelope: &'static str,
         rows: Vec<Bytes>,
     },
@@ -46,9 +48,9 @@ pub struct Facts {
     pub range: Option<RangeId>,
     pub etag: Option<ETag>,
     /// `x-ms-alt-content-path`: names of the owner, e.g. `dbs/d/colls/c`.
-    pub owner_path: Option<String>,
+    pub owner_path: Option<Arc<str>>,
     /// `x-ms-content-path`: rid of the owner.
-    pub owner_rid: Option<String>,
+    pub owner_rid: Option<Arc<str>>,
     pub continuation: Option<String>,
     pub n_items: Option<u64>,
     /// `x-ms-resource-quota`, `x-ms-resource-usage`.

@@ -160,7 +160,7 @@ impl RangeMap {
         self.ranges.len()
     }
 
-    pub(crate) fn overlapping<'a>(&'a self, epks: &'a EpkRange) -> impl Iterator<Item = &'a Range> {
+    pub(crate) fn overlapping(&self, epks: &EpkRange) -> impl Iterator<Item = &Range> {
         self.ranges.iter().filter(|range| range.entry.epks.overlaps(epks))
     }
 }

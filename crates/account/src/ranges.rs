@@ -95,7 +95,7 @@ fn position(container: &Container) -> ETag {
 fn known_to(container: &Container, etag: &str) -> Vec<(RangeId, RangeId)> {
     let mut parts = etag.trim().trim_matches('"').rsplit('.');
     let (known, rid) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    if rid != container.rid_text || known.len() > KNOWN_BYTES_MAX {
+    if rid != &*container.rid_text || known.len() > KNOWN_BYTES_MAX {
         return Vec::new();
     }
     let span = |text: &str| {
@@ -114,9 +114,9 @@ fn cut_page(
     rows: &mut Vec<Bytes>,
 ) -> Result<Option<String>> {
     let sealer = inner.catalog.sealer();
-    let scope = container.ranges.etag.as_bytes();
+    let scope = container.ranges.etag.as_bytes().into();
     let owner = Some(container.record().rid);
-    let tokens = Continuations { sealer: &sealer, kind: Kind::Ranges, owner, scope };
+    let tokens = Continuations { sealer, kind: Kind::Ranges, owner, scope };
     let start = match &request.options.continuation {
         Some(token) => usize::try_from(tokens.read_number(token)?).unwrap_or(usize::MAX),
         None => 0,

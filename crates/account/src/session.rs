@@ -53,12 +53,9 @@ pub(crate) fn check_read(
     if is_ahead { Err(Error::SessionUnavailable) } else { Ok(()) }
 }
 
-/// The token of a response that `ranges` served.
+/// The token of a response that `ranges` served, each of them named once.
 pub(crate) fn token(ranges: &[(RangeId, model::Lsn)]) -> Option<SessionToken> {
-    let ((first, lsn), rest) = ranges.split_first()?;
-    let mut token = SessionToken::single(*first, VERSION, *lsn);
-    for (range, lsn) in rest {
-        token.push(SessionEntry { range: *range, version: VERSION, lsn: *lsn });
-    }
-    Some(token)
+    let entry =
+        |&(range, lsn): &(RangeId, model::Lsn)| SessionEntry { range, version: VERSION, lsn };
+    (!ranges.is_empty()).then(|| SessionToken::of_ranges(ranges.iter().map(entry)))
 }

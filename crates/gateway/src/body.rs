@@ -1,10 +1,12 @@
 //! Receiving a request body: bounded in size and time.
 
+use std::pin::pin;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
-use crate::{error::Error, options::Limits};
+use crate::{error::Error, options::Limits, service::within};
 
 /// Limit: how much of a body that is too large we still read and throw away, so that a client which
 /// sends first and reads later sees our answer instead of a broken connection.
@@ -18,11 +20,8 @@ where
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    match tokio::time::timeout(limits.body_timeout, receive(&mut body, limits.body_bytes_max)).await
-    {
-        Ok(result) => result,
-        Err(_) => Err(Error::BodyTimeout),
-    }
+    let received = pin!(receive(&mut body, limits.body_bytes_max));
+    within(limits.body_timeout, received).await.unwrap_or(Err(Error::BodyTimeout))
 }
 
 async fn receive<B>(body: &mut B, bytes_max: usize) -> Result<Bytes, Error>

@@ -75,32 +75,35 @@ impl Path {
             encoded: String::new(),
         };
         let raw = raw.trim_matches('/');
-        for segment in raw.split('/').filter(|_| !raw.is_empty()) {
-            path.push(segment)?;
-        }
         if raw.contains('%') {
             raw.clone_into(&mut path.encoded);
+            raw.split('/').try_for_each(|segment| path.decode(segment))?;
+        } else if !raw.is_empty() {
+            path.text.push_str(raw);
+            let slashes = raw.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
+            slashes.map(|(at, _)| at).chain([raw.len()]).try_for_each(|end| path.close(end))?;
         }
         Ok(path)
     }
 
-    fn push(&mut self, raw: &str) -> Result<(), Error> {
+    /// Adds a segment that may be percent-encoded.
+    fn decode(&mut self, raw: &str) -> Result<(), Error> {
         if self.n_segments > 0 {
             self.text.push('/');
         }
-        let start = self.text.len();
-        if raw.contains('%') {
-            let decoded = percent_decode_str(raw).decode_utf8().map_err(|_| Error::UrlInvalid)?;
-            self.text.push_str(&decoded);
-        } else {
-            self.text.push_str(raw);
-        }
-        let segment = self.text.get(start..).unwrap_or_default();
-        if segment.is_empty() || segment.contains('/') {
+        let decoded = percent_decode_str(raw).decode_utf8().map_err(|_| Error::UrlInvalid)?;
+        if decoded.contains('/') {
             return Err(Error::UrlInvalid);
         }
-        let end = self.ends.get_mut(self.n_segments).ok_or(Error::UrlInvalid)?;
-        *end = self.text.len();
+        self.text.push_str(&decoded);
+        self.close(self.text.len())
+    }
+
+    /// Ends a segment at a byte of the text.
+    fn close(&mut self, end: usize) -> Result<(), Error> {
+        let start = if self.n_segments == 0 { 0 } else { self.prefix(self.n_segments).len() + 1 };
+        let slot = self.ends.get_mut(self.n_segments).filter(|_| start < end);
+        *slot.ok_or(Error::UrlInvalid)? = end;
         self.n_segments += 1;
         Ok(())
     }

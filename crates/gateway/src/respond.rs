@@ -2,7 +2,7 @@
 //!
 //! Hot path: names are statics, numbers are formatted without a detour, no copy of a resource body.
 
-use std::{io::Write, time::Duration};
+use std::time::Duration;
 
 use account::{BatchResult, Body, Facts, Outcome};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -86,14 +86,16 @@ fn feed(owner_rid: &str, envelope: &str, rows: &[Bytes]) -> Bytes {
         }
         out.extend_from_slice(row);
     }
-    // Writing into memory does not fail.
-    let _ = write!(out, "],\"_count\":{}}}", rows.len());
+    out.extend_from_slice(b"],\"_count\":");
+    put_number(&mut out, u64::try_from(rows.len()).unwrap_or(u64::MAX));
+    out.push(b'}');
     out.into()
 }
 
 /// Writes the headers that successes and failures share.
 pub(crate) fn facts(headers: &mut HeaderMap, status: Status, facts: &Facts) {
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let json = const { HeaderValue::from_static("application/json") };
+    headers.insert(header::CONTENT_TYPE, json);
     let mut out = HeaderWriter::new(headers);
     charge(&mut out, facts.charge);
     if status.sub != 0 {
@@ -148,15 +150,15 @@ fn session(out: &mut BytesMut, token: &SessionToken) {
 }
 
 fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
-    let texts: [(&HeaderName, &Option<String>); 8] = [
-        (&names::OWNER_PATH, &facts.owner_path),
-        (&names::OWNER_RID, &facts.owner_rid),
-        (&names::CONTINUATION, &facts.continuation),
-        (&names::QUOTA, &facts.quota),
-        (&names::USAGE, &facts.usage),
-        (&names::QUERY_METRICS, &facts.query_metrics),
-        (&names::INDEX_UTILIZATION, &facts.index_metrics),
-        (&names::SCRIPT_LOG, &facts.script_log),
+    let texts: [(&HeaderName, Option<&str>); 8] = [
+        (&names::OWNER_PATH, facts.owner_path.as_deref()),
+        (&names::OWNER_RID, facts.owner_rid.as_deref()),
+        (&names::CONTINUATION, facts.continuation.as_deref()),
+        (&names::QUOTA, facts.quota.as_deref()),
+        (&names::USAGE, facts.usage.as_deref()),
+        (&names::QUERY_METRICS, facts.query_metrics.as_deref()),
+        (&names::INDEX_UTILIZATION, facts.index_metrics.as_deref()),
+        (&names::SCRIPT_LOG, facts.script_log.as_deref()),
     ];
     if let Some(etag) = &facts.etag {
         out.text(&names::ETAG, etag.as_str());
@@ -168,6 +170,8 @@ fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
     }
 }
 
+const INFO: &str = r#"{"reverseRidEnabled":false,"reverseIndexScan":false}"#;
+
 fn rare(out: &mut HeaderWriter<'_>, facts: &Facts) {
     if let Some(percent) = facts.index_progress {
         out.with(&names::INDEX_PROGRESS, |out| put_signed(out, percent.into()));
@@ -176,11 +180,11 @@ fn rare(out: &mut HeaderWriter<'_>, facts: &Facts) {
         out.number(&names::MIN_THROUGHPUT, units);
     }
     if let Some(is_pending) = facts.offer_replace_pending {
-        out.fixed(&names::OFFER_REPLACE_PENDING, if is_pending { "true" } else { "false" });
+        let text = if is_pending { "true" } else { "false" };
+        out.fixed(&names::OFFER_REPLACE_PENDING, HeaderValue::from_static(text));
     }
     if facts.query_execution_info {
-        let info = r#"{"reverseRidEnabled":false,"reverseIndexScan":false}"#;
-        out.fixed(&names::QUERY_EXECUTION_INFO, info);
+        out.fixed(&names::QUERY_EXECUTION_INFO, const { HeaderValue::from_static(INFO) });
     }
 }
 
@@ -199,15 +203,16 @@ pub(crate) fn every(
 ) {
     headers.insert(&names::ACTIVITY_ID, activity);
     headers.insert(&names::LAST_STATE_CHANGE, started.clone());
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache"));
-    headers.insert(header::SERVER, HeaderValue::from_static("orrery"));
+    let no_store = const { HeaderValue::from_static("no-store, no-cache") };
+    headers.insert(header::CACHE_CONTROL, no_store);
+    headers.insert(header::SERVER, const { HeaderValue::from_static("orrery") });
     let mut out = HeaderWriter::new(headers);
     out.number(&names::TRANSPORT_REQUEST_ID, request_number);
     out.with(&names::DURATION_MS, |out| milliseconds(out, duration));
-    out.fixed(&names::N_READ_REGIONS, "0");
-    out.fixed(&names::SCHEMA_VERSION, "1.17");
-    out.fixed(&names::SERVICE_VERSION, "version=2.14.0.0");
-    out.fixed(&names::GATEWAY_VERSION, "version=2.14.0");
+    out.fixed(&names::N_READ_REGIONS, const { HeaderValue::from_static("0") });
+    out.fixed(&names::SCHEMA_VERSION, const { HeaderValue::from_static("1.17") });
+    out.fixed(&names::SERVICE_VERSION, const { HeaderValue::from_static("version=2.14.0.0") });
+    out.fixed(&names::GATEWAY_VERSION, const { HeaderValue::from_static("version=2.14.0") });
 }
 
 /// Milliseconds with two digits behind the point.
@@ -230,8 +235,8 @@ mod tests {
             item_lsn: Some(Lsn(14)),
             range: Some(RangeId(3)),
             etag: Some(ETag::from_lsn(Lsn(14), 1)),
-            owner_path: Some("dbs/é b/colls/c".to_owned()),
-            owner_rid: Some("AQAAAJ0fgTc=".to_owned()),
+            owner_path: Some("dbs/é b/colls/c".into()),
+            owner_rid: Some("AQAAAJ0fgTc=".into()),
             continuation: Some("{\"a\":1}".to_owned()),
             n_items: Some(2),
             quota: Some("documentSize=1;".to_owned()),

@@ -66,6 +66,17 @@ async fn the_certificate_is_exported_and_covers_local_names() {
     assert!(tls(&server, stream, Protocol::TlsHttp2, "evil.example").await.is_err());
 }
 
+/// The future of a request is moved several times, whatever becomes of it: what it may have to wait for is boxed.
+#[tokio::test]
+async fn a_request_takes_little_room() {
+    let server = Server::start().await;
+    let request = http::Request::new(http_body_util::Full::new(bytes::Bytes::new()));
+    let answer = server.gateway.answer(request);
+    let n_bytes = size_of_val(&answer);
+    assert!(n_bytes <= 4096, "{n_bytes} bytes");
+    assert_eq!(answer.await.status(), 401);
+}
+
 #[tokio::test]
 async fn connections_are_kept_alive() {
     let server = Server::start().await;

@@ -76,6 +76,11 @@ impl SessionToken {
         SessionToken { entries: vec![SessionEntry { range, version, lsn }] }
     }
 
+    /// Returns the token for several ranges. No range may be named twice.
+    pub fn of_ranges(entries: impl IntoIterator<Item = SessionEntry>) -> SessionToken {
+        SessionToken { entries: entries.into_iter().collect() }
+    }
+
     /// Adds what was seen of another range; for a range already present the later one stays.
     pub fn push(&mut self, entry: SessionEntry) {
         match self.entries.iter_mut().find(|known| known.range == entry.range) {

@@ -49,14 +49,18 @@ impl Tables {
     fn find_with(&self, link: &Link, missing: Error) -> Result<Found> {
         let mut found = Found::default();
         let Some((first_kind, first)) = link.segments.first() else { return Ok(found) };
-        found.is_by_rid = *first_kind == ResourceKind::Offer
-            || self.by_name(ACCOUNT, *first_kind, first).is_none() && self.is_rid(first);
+        let named = self.by_name(ACCOUNT, *first_kind, first);
+        found.is_by_rid =
+            *first_kind == ResourceKind::Offer || named.is_none() && self.is_rid(first);
+        found.chain.reserve_exact(link.segments.len());
         let last = link.segments.len() - 1;
         let mut missing = Some(missing);
         for (index, (kind, text)) in link.segments.iter().enumerate() {
             let owner = found.number();
             let record = if found.is_by_rid {
                 Rid::parse(text).and_then(|rid| self.by_rid(&rid))
+            } else if index == 0 {
+                named
             } else {
                 self.by_name(owner, *kind, text)
             };

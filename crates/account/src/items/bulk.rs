@@ -107,7 +107,7 @@ impl ItemRequest<'_> {
                     Ok(outcome) => success(outcome, minimal),
                     Err(error) => failure(&error, super::charge_of(&error)),
                 };
-                self.record(range, Some(&at), result.charge);
+                self.record(self.inner.env().monotonic(), range, Some(&at), result.charge);
                 result
             }),
             Err(error) => Box::pin(std::future::ready(failure(&error, Charge::ZERO))),

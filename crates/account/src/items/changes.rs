@@ -76,8 +76,7 @@ impl ItemRequest<'_> {
             let walk = Walk::start(epks, Some(lsn));
             return walk.within(&scope.epks).ok_or_else(invalid);
         }
-        let sealer = self.inner.catalog.sealer();
-        let tokens = self.continuations(&sealer, Kind::Changes, &[]);
+        let tokens = self.continuations(Kind::Changes, &[][..]);
         let walk: Walk<Option<u64>> = tokens.read(text).map_err(|_| invalid())?;
         walk.within(&scope.epks).ok_or_else(invalid)
     }
@@ -88,7 +87,7 @@ impl ItemRequest<'_> {
         start: &FeedStart,
         scope: &FeedScope,
         mut walk: Walk<Option<u64>>,
-    ) -> Result<(Page, Positions), Failed> {
+    ) -> Result<(Page<'_>, Positions), Failed> {
         let mut page = self.new_page(scope);
         let mut done = Vec::new();
         let mut has_more = false;
@@ -111,7 +110,7 @@ impl ItemRequest<'_> {
             let changes = changes.map_err(|error| self.fail_at(range, error))?;
             has_more |= changes.has_more;
             let position = Some(changes.lsn.0);
-            page.add(range.id(), changes.items, changes.charge);
+            page.add(range, changes.items, changes.charge);
             done.push(Cursor { epks: cursor.epks, position });
             if page.is_full() {
                 break;
@@ -141,8 +140,7 @@ impl ItemRequest<'_> {
                 ETag::from_text(&lsn.to_string())
             }
             _ => {
-                let sealer = self.inner.catalog.sealer();
-                let tokens = self.continuations(&sealer, Kind::Changes, &[]);
+                let tokens = self.continuations(Kind::Changes, &[][..]);
                 ETag::from_text(&tokens.write(&positions.walk))
             }
         }

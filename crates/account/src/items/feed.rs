@@ -1,5 +1,7 @@
 //! Read feed: items in creation order, range after range.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use model::{Charge, Lsn, RangeId, Status};
 use partition::PageLimits;
@@ -10,7 +12,6 @@ use crate::continuation::{Continuations, Kind, Position};
 use crate::error::{Error, Result};
 use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
-use crate::seal::Sealer;
 use crate::walk::{Cursor, Walk};
 
 /// Wire: items of a page if the client does not say.
@@ -20,18 +21,18 @@ pub(super) const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// A page in the making: rows and where they came from.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct Page<'r> {
     pub(super) rows: Vec<Bytes>,
     pub(super) bytes: usize,
     pub(super) charge: Charge,
     pub(super) served: Vec<(RangeId, Lsn)>,
     /// What each range charged.
-    charges: Vec<(RangeId, Charge)>,
+    charges: Vec<(&'r Range, Charge)>,
     items_max: usize,
 }
 
-impl Page {
-    pub(super) fn new(items_max: usize) -> Page {
+impl<'r> Page<'r> {
+    pub(super) fn new(items_max: usize) -> Page<'r> {
         Page {
             rows: Vec::new(),
             bytes: 0,
@@ -53,9 +54,13 @@ impl Page {
         }
     }
 
-    pub(super) fn add(&mut self, range: RangeId, rows: Vec<Bytes>, charge: Charge) {
+    pub(super) fn add(&mut self, range: &'r Range, rows: Vec<Bytes>, charge: Charge) {
         self.bytes += rows.iter().map(Bytes::len).sum::<usize>();
-        self.rows.extend(rows);
+        if self.rows.is_empty() {
+            self.rows = rows;
+        } else {
+            self.rows.extend(rows);
+        }
         self.charge += charge;
         self.charges.push((range, charge));
     }
@@ -70,10 +75,9 @@ impl Page {
 impl ItemRequest<'_> {
     pub(super) fn read_feed(&self) -> Result<Outcome, Failed> {
         let scope = self.scope().map_err(|error| self.fail(error))?;
-        let sealer = self.inner.catalog.sealer();
-        let tokens = self.continuations(&sealer, Kind::Items, &scope.text);
+        let tokens = || self.continuations(Kind::Items, &scope.text);
         let mut walk: Walk<Option<u64>> =
-            self.resume(&tokens, &scope).map_err(|error| self.fail(error))?;
+            self.resume(tokens, &scope).map_err(|error| self.fail(error))?;
         let mut page = self.new_page(&scope);
         while let Some((cursor, range)) = walk.next(&self.container.ranges) {
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
@@ -87,7 +91,7 @@ impl ItemRequest<'_> {
                 .partition
                 .page(&part, cursor.position, page.room())
                 .map_err(|error| self.fail_at(range, error))?;
-            page.add(range.id(), items.items, items.charge);
+            page.add(range, items.items, items.charge);
             if let Some(next) = items.next {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;
@@ -97,26 +101,28 @@ impl ItemRequest<'_> {
             }
         }
         let continuation =
-            self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
+            self.write_continuation(tokens, &walk).map_err(|error| self.fail(error))?;
         Ok(self.feed_answer(page, continuation))
     }
 
     /// The walk of a continuation, as far as it lies in the scope; a new one without it.
-    pub(super) fn resume<P: Position + Clone + Default>(
+    ///
+    /// Most requests neither bring a continuation nor get one: what reads and writes them is made when it is needed.
+    pub(super) fn resume<'t, P: Position + Clone + Default>(
         &self,
-        tokens: &Continuations<'_>,
+        tokens: impl Fn() -> Continuations<'t>,
         scope: &FeedScope,
     ) -> Result<Walk<P>> {
         let walk = match &self.options.continuation {
             None => Walk::start(scope.epks.clone(), P::default()),
             // Nothing may be left here: a range that split after it had been merged of one that was read already.
-            Some(token) => tokens.read(token)?.within(&scope.epks).unwrap_or_else(Walk::done),
+            Some(token) => tokens().read(token)?.within(&scope.epks).unwrap_or_else(Walk::done),
         };
         Ok(if scope.is_empty { Walk::done() } else { walk })
     }
 
     /// A page without rows. A named range has served it even if it has nothing of the scope.
-    pub(super) fn new_page(&self, scope: &FeedScope) -> Page {
+    pub(super) fn new_page(&self, scope: &FeedScope) -> Page<'_> {
         let mut page = Page::new(self.items_max());
         let named = self.range.and_then(|id| self.container.ranges.by_id(id));
         if let Some(range) = named.filter(|_| scope.is_empty) {
@@ -125,15 +131,15 @@ impl ItemRequest<'_> {
         page
     }
 
-    pub(super) fn write_continuation<P: Position + Clone>(
+    pub(super) fn write_continuation<'t, P: Position + Clone>(
         &self,
-        tokens: &Continuations<'_>,
+        tokens: impl Fn() -> Continuations<'t>,
         walk: &Walk<P>,
     ) -> Result<Option<String>> {
         if walk.cursors.is_empty() {
             return Ok(None);
         }
-        let token = tokens.write(walk);
+        let token = tokens().write(walk);
         let kib_max = self.options.continuation_kib_max.filter(|kib| *kib > 0);
         match kib_max.and_then(|kib| usize::try_from(kib).ok()) {
             Some(kib) if token.len() > kib.saturating_mul(1024) => Err(Error::ContinuationTooLong),
@@ -143,11 +149,11 @@ impl ItemRequest<'_> {
 
     pub(super) fn continuations<'s>(
         &self,
-        sealer: &'s Sealer,
         kind: Kind,
-        scope: &'s [u8],
+        scope: impl Into<Cow<'s, [u8]>>,
     ) -> Continuations<'s> {
-        Continuations { sealer, kind, owner: Some(self.container.record().rid), scope }
+        let (sealer, owner) = (self.inner.catalog.sealer(), Some(self.container.record().rid));
+        Continuations { sealer, kind, owner, scope: scope.into() }
     }
 
     pub(super) fn items_max(&self) -> usize {
@@ -157,7 +163,7 @@ impl ItemRequest<'_> {
 
     /// Says whether a page must end before `range` because its throughput is used up. A page that has nothing yet
     /// is refused.
-    pub(super) fn is_throttled(&self, range: &Range, page: &Page) -> Result<bool, Failed> {
+    pub(super) fn is_throttled(&self, range: &Range, page: &Page<'_>) -> Result<bool, Failed> {
         match self.admit(range) {
             Ok(()) => Ok(false),
             Err(Error::Throttled { .. }) if !page.served.is_empty() => Ok(true),
@@ -165,12 +171,11 @@ impl ItemRequest<'_> {
         }
     }
 
-    pub(super) fn feed_answer(&self, page: Page, continuation: Option<String>) -> Outcome {
+    pub(super) fn feed_answer(&self, page: Page<'_>, continuation: Option<String>) -> Outcome {
         if page.served.len() > 1 {
-            for (id, charge) in &page.charges {
-                if let Some(range) = self.container.ranges.by_id(*id) {
-                    self.record(range, None, *charge);
-                }
+            let now = self.inner.env().monotonic();
+            for (range, charge) in &page.charges {
+                self.record(now, range, None, *charge);
             }
         }
         let facts = Facts {

@@ -20,6 +20,7 @@ mod udfs;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
 use partition::Logical;
@@ -103,9 +104,10 @@ pub(crate) async fn execute(
     // What several ranges served, or several operations, was recorded with each.
     let range = facts.range.filter(|_| !is_bulk);
     if let Some(range) = range.and_then(|id| request.container.ranges.by_id(id)) {
+        let now = inner.env().monotonic();
         match request.routed.get() {
-            Some(at) => request.record(range, Some(at), facts.charge),
-            None => request.record(range, request.logical().ok().as_ref(), facts.charge),
+            Some(at) => request.record(now, range, Some(at), facts.charge),
+            None => request.record(now, range, request.logical().ok().as_ref(), facts.charge),
         }
     }
     answer
@@ -191,16 +193,18 @@ impl ItemRequest<'_> {
         tables.container(number).cloned().ok_or(Error::OwnerNotFound)
     }
 
+    /// Carries out an action. What waits is boxed: reads do not wait, and a future that has room for every write in it
+    /// would be moved about with each of them.
     async fn run(&self, action: ItemAction) -> Result<Outcome, Failed> {
         match action {
-            ItemAction::Create { body, is_upsert } => self.create(&body, is_upsert).await,
+            ItemAction::Create { body, is_upsert } => Box::pin(self.create(&body, is_upsert)).await,
             ItemAction::Read { id } => self.read(&id),
-            ItemAction::Replace { id, body } => self.replace(&id, &body).await,
-            ItemAction::Patch { id, body } => self.patch(&id, &body).await,
-            ItemAction::Delete { id } => self.delete(&id).await,
-            ItemAction::Batch { calls, is_atomic: true, .. } => self.batch(calls).await,
+            ItemAction::Replace { id, body } => Box::pin(self.replace(&id, &body)).await,
+            ItemAction::Patch { id, body } => Box::pin(self.patch(&id, &body)).await,
+            ItemAction::Delete { id } => Box::pin(self.delete(&id)).await,
+            ItemAction::Batch { calls, is_atomic: true, .. } => Box::pin(self.batch(calls)).await,
             ItemAction::Batch { calls, is_atomic: false, continue_on_error } => {
-                self.bulk(calls, continue_on_error).await
+                Box::pin(self.bulk(calls, continue_on_error)).await
             }
             ItemAction::ReadFeed => self.read_feed(),
             ItemAction::ChangeFeed { mode, start } => self.change_feed(mode, &start),
@@ -211,18 +215,20 @@ impl ItemRequest<'_> {
                 wants_index_metrics,
                 ..
             } => {
-                let extras = query::Extras { wants_query_metrics, wants_index_metrics };
-                if udfs::may_call(&query.text) {
-                    return self.query_with_udfs(query, cross_partition, extras).await;
+                let may_call_udfs = udfs::may_call(&query.text);
+                let extras =
+                    query::Extras { may_call_udfs, wants_query_metrics, wants_index_metrics };
+                if may_call_udfs {
+                    return Box::pin(self.query_with_udfs(query, cross_partition, extras)).await;
                 }
                 self.query(&query, cross_partition, extras)
             }
             ItemAction::QueryPlan { query, supported_features } => {
                 self.query_plan(&query, &supported_features)
             }
-            ItemAction::DeleteLogicalPartition => self.delete_logical_partition().await,
+            ItemAction::DeleteLogicalPartition => Box::pin(self.delete_logical_partition()).await,
             ItemAction::Execute { procedure, arguments, wants_log } => {
-                self.execute_procedure(&procedure, &arguments, wants_log).await
+                Box::pin(self.execute_procedure(&procedure, &arguments, wants_log)).await
             }
         }
     }
@@ -261,10 +267,9 @@ impl ItemRequest<'_> {
     }
 
     /// Notes what a request used of a range.
-    fn record(&self, range: &Range, at: Option<&Logical>, charge: Charge) {
-        range.meter.record(at, charge);
+    fn record(&self, now: Duration, range: &Range, at: Option<&Logical>, charge: Charge) {
+        range.meter.record(now, at, charge);
         if let Some(budget) = &self.budget {
-            let now = self.inner.env().monotonic();
             budget.charge(now, range, charge);
         }
     }
@@ -274,7 +279,7 @@ impl ItemRequest<'_> {
     }
 
     fn range_gone(&self, range: RangeId) -> Error {
-        Error::RangeGone { range, container: self.container.rid_text.clone() }
+        Error::RangeGone { range, container: self.container.rid_text.to_string() }
     }
 
     fn check_session(&self, range: &Range) -> Result<()> {
@@ -284,8 +289,8 @@ impl ItemRequest<'_> {
 
     fn facts(&self) -> Facts {
         Facts {
-            owner_path: Some(self.container.name_path.clone()),
-            owner_rid: Some(self.container.rid_text.clone()),
+            owner_path: Some(Arc::clone(&self.container.name_path)),
+            owner_rid: Some(Arc::clone(&self.container.rid_text)),
             ..Facts::default()
         }
     }

@@ -5,6 +5,7 @@
 //! unless a key or a range is named: then the client merges, or there is nothing to merge. A client that asks the
 //! server to merge (`query_merge`) is served.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,9 +38,10 @@ const BRIEF_TIME: Duration = Duration::from_micros(500);
 const AROUND_POSITION: usize = 200;
 const PLAN_CHARGE: Charge = Charge::from_hundredths(100);
 
-/// What else a query response tells.
+/// What else a query response tells, and what is known of the text without parsing it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extras {
+    pub(super) may_call_udfs: bool,
     pub(super) wants_query_metrics: bool,
     pub(super) wants_index_metrics: IndexMetrics,
 }
@@ -56,9 +58,11 @@ pub(super) struct Target {
 impl Target {
     /// What of a range, within a span, can hold results; `None` if nothing can.
     pub(super) fn source(&self, range: &Range, epks: &EpkRange) -> Option<Source> {
-        let Some(spans) = &self.spans else {
+        // Nearly always: all of it can, and nothing has to be cut.
+        let spans = self.spans.as_deref().unwrap_or_default();
+        if self.spans.is_none() || spans.iter().any(|span| span.covers(epks)) {
             return Some(range.partition.source(&self.scope.within(range, epks)));
-        };
+        }
         let parts = spans.iter().filter_map(|span| span.intersect(epks));
         match parts.collect::<Vec<_>>().as_slice() {
             [] => None,
@@ -75,21 +79,19 @@ impl ItemRequest<'_> {
         cross_partition: bool,
         extras: Extras,
     ) -> Result<Outcome, Failed> {
-        let begin = self.inner.env().monotonic();
-        let statement = self.prepare_query(query).map_err(|error| self.fail(error))?;
-        let compile = self.inner.env().monotonic().saturating_sub(begin);
+        let begin = self.time_for(extras);
+        let statement = self.prepare_query(query, extras).map_err(|error| self.fail(error))?;
+        let compile = self.time_for(extras).saturating_sub(begin);
         let target =
             self.target(query, &statement, cross_partition).map_err(|error| self.fail(error))?;
-        let sealer = self.inner.catalog.sealer();
-        let text = scope_text(&target, query);
-        let tokens = self.continuations(&sealer, Kind::Query, &text);
-        let walk = self.resume(&tokens, &target.scope).map_err(|error| self.fail(error))?;
+        let tokens = || self.continuations(Kind::Query, scope_text(&target, query));
+        let walk = self.resume(tokens, &target.scope).map_err(|error| self.fail(error))?;
         let (page, walk, mut totals) = match target.merge {
             Some(degree) => self.merged_rows(&statement, &target, walk, degree, extras)?,
             None => self.collect_rows(&statement, &target, walk, extras)?,
         };
         let continuation =
-            self.write_continuation(&tokens, &walk).map_err(|error| self.fail(error))?;
+            self.write_continuation(tokens, &walk).map_err(|error| self.fail(error))?;
         let mut outcome = self.feed_answer(page, continuation);
         outcome.facts.query_execution_info = true;
         if extras.wants_query_metrics {
@@ -103,6 +105,12 @@ impl ItemRequest<'_> {
         outcome.facts.index_metrics =
             query_facts::index_metrics(extras.wants_index_metrics, &usage);
         Ok(outcome)
+    }
+
+    /// The time, for clients that want to know where it went. Others do without: reading the clock takes as long as many
+    /// a step of a short query.
+    pub(super) fn time_for(&self, extras: Extras) -> Duration {
+        if extras.wants_query_metrics { self.inner.env().monotonic() } else { Duration::ZERO }
     }
 
     /// Wire: a query of one logical partition uses the paths of the key.
@@ -129,27 +137,33 @@ impl ItemRequest<'_> {
 
     fn plan(&self, query: &QueryText, features: &Features) -> Result<Value> {
         let definition = &self.container.properties.definition;
-        let options = self.prepare_options(&query.text);
+        let options = self.prepare_options(super::udfs::may_call(&query.text));
         let (text, parameters) = (query.text.as_str(), query.parameters.as_slice());
         Ok(query::query_plan(text, parameters, &options, definition, features)?)
     }
 
-    fn prepare_query(&self, query: &QueryText) -> Result<Statement> {
-        let mut options = self.prepare_options(&query.text);
+    fn prepare_query(&self, query: &QueryText, extras: Extras) -> Result<Statement> {
+        let mut options = self.prepare_options(extras.may_call_udfs);
         // Ours stands sealed inside another one, which has four bytes for three and some around.
         let kib_max = self.options.continuation_kib_max.and_then(|kib| usize::try_from(kib).ok());
-        options.continuation_bytes_max =
-            kib_max.map(|kib| (kib.saturating_mul(1024) / 4 * 3).saturating_sub(AROUND_POSITION));
-        options.resume_filter =
-            query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
+        if let Some(kib) = kib_max {
+            let bytes_max = (kib.saturating_mul(1024) / 4 * 3).saturating_sub(AROUND_POSITION);
+            options.to_mut().continuation_bytes_max = Some(bytes_max);
+        }
+        if let Some(filter) = &query.resume_filter {
+            options.to_mut().resume_filter = Some(ResumeFilter::from_wire(filter)?);
+        }
         Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
     }
 
-    /// How a query is prepared; `text` tells whether it needs the container's functions.
-    pub(super) fn prepare_options(&self, text: &str) -> PrepareOptions {
-        PrepareOptions {
-            udf_host: super::udfs::may_call(text).then(|| self.udf_host()),
-            ..prepare_options(self.inner, &self.container)
+    /// How a query is prepared, with the container's functions or without.
+    fn prepare_options(&self, may_call_udfs: bool) -> Cow<'_, PrepareOptions> {
+        let options = prepare_options(self.inner, &self.container);
+        if may_call_udfs {
+            let udf_host = Some(self.udf_host());
+            Cow::Owned(PrepareOptions { udf_host, ..options.clone() })
+        } else {
+            Cow::Borrowed(options)
         }
     }
 
@@ -213,7 +227,7 @@ impl ItemRequest<'_> {
         target: &Target,
         mut walk: Walk<Option<String>>,
         extras: Extras,
-    ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
+    ) -> Result<(Page<'_>, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let deadline = started.saturating_add(PAGE_TIME);
         let mut page = self.new_page(&target.scope);
@@ -240,19 +254,20 @@ impl ItemRequest<'_> {
             let rows = self
                 .run_statement(statement, &source, &request, extras, &mut totals)
                 .map_err(|error| self.fail_query(range, error))?;
-            let texts = self.texts(&rows, &mut totals);
-            page.add(range.id(), texts, query_facts::charge(&rows.metrics));
+            let texts = self.texts(&rows, extras, &mut totals);
+            page.add(range, texts, query_facts::charge(&rows.metrics));
             if let Some(next) = rows.continuation {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;
             }
-            if page.is_full() || self.inner.env().monotonic() >= deadline {
+            let is_last = walk.cursors.is_empty();
+            if is_last || page.is_full() || self.inner.env().monotonic() >= deadline {
                 break;
             }
         }
         // A query that no range can answer still costs a look at the plan.
         page.charge = page.charge.max(query_facts::charge(&query::Metrics::default()));
-        totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
+        totals.elapsed = self.time_for(extras).saturating_sub(started);
         Ok((page, walk, totals))
     }
 
@@ -301,10 +316,15 @@ impl ItemRequest<'_> {
     }
 
     /// The rows as they are sent.
-    pub(super) fn texts(&self, page: &query::Page, totals: &mut Totals) -> Vec<Bytes> {
-        let start = self.inner.env().monotonic();
+    pub(super) fn texts(
+        &self,
+        page: &query::Page,
+        extras: Extras,
+        totals: &mut Totals,
+    ) -> Vec<Bytes> {
+        let start = self.time_for(extras);
         let texts = query::Row::texts(&page.rows);
-        totals.times.write += self.inner.env().monotonic().saturating_sub(start);
+        totals.times.write += self.time_for(extras).saturating_sub(start);
         texts
     }
 
@@ -356,16 +376,18 @@ fn without_resume_filter(text: &str) -> [&str; 2] {
     }
 }
 
-/// How queries over a container are prepared that call no functions.
-pub(super) fn prepare_options(inner: &Inner, container: &Container) -> PrepareOptions {
-    let properties = &container.properties;
-    PrepareOptions {
-        computed_properties: properties.computed.clone(),
-        is_geometry: properties.is_geometry,
-        vector_embeddings: properties.embeddings.clone(),
-        full_text: properties.full_text.clone(),
-        order_policy: Some(properties.order_policy.clone()),
-        parses: Some(Arc::clone(&inner.parses)),
-        ..PrepareOptions::new(inner.env().clone())
-    }
+/// How queries over a container are prepared that call no functions; made for the first of them.
+pub(super) fn prepare_options<'c>(inner: &Inner, container: &'c Container) -> &'c PrepareOptions {
+    container.prepare_options.get_or_init(|| {
+        let properties = &container.properties;
+        PrepareOptions {
+            computed_properties: properties.computed.clone(),
+            is_geometry: properties.is_geometry,
+            vector_embeddings: properties.embeddings.clone(),
+            full_text: properties.full_text.clone(),
+            order_policy: Some(properties.order_policy.clone()),
+            parses: Some(Arc::clone(&inner.parses)),
+            ..PrepareOptions::new(inner.env().clone())
+        }
+    })
 }

@@ -14,6 +14,7 @@ use super::query::{Extras, PAGE_TIME, Target, account_error};
 use super::query_facts::{self, Totals};
 use crate::operation::IndexMetrics;
 use crate::outcome::Failed;
+use crate::range_map::Range;
 use crate::walk::{Cursor, Walk};
 
 impl ItemRequest<'_> {
@@ -25,19 +26,22 @@ impl ItemRequest<'_> {
         mut walk: Walk<Option<String>>,
         degree: usize,
         extras: Extras,
-    ) -> Result<(Page, Walk<Option<String>>, Totals), Failed> {
+    ) -> Result<(Page<'_>, Walk<Option<String>>, Totals), Failed> {
         let started = self.inner.env().monotonic();
         let mut page = Page::new(self.items_max());
         let mut totals = Totals::default();
         let position = walk.cursors.pop_front().and_then(|cursor| cursor.position);
-        let mut sources = Vec::new();
+        let n_ranges = self.container.ranges.len();
+        let (mut ranges, mut sources) =
+            (Vec::with_capacity(n_ranges), Vec::with_capacity(n_ranges));
         let epks = &target.scope.epks;
         for range in self.container.ranges.overlapping(epks) {
-            let part = range.entry.epks.intersect(epks);
+            let part = epks.part_of(&range.entry.epks);
             let Some(source) = part.and_then(|part| target.source(range, &part)) else { continue };
             let is_fit = self.check_session(range).and_then(|()| self.admit(range));
             is_fit.map_err(|error| self.fail_at(range, error))?;
-            page.serve(range.id(), range.partition.lsn());
+            page.served.push((range.id(), range.partition.lsn()));
+            ranges.push(range);
             sources.push(source);
         }
         let source = MergedSource::new(sources, degree);
@@ -54,9 +58,9 @@ impl ItemRequest<'_> {
         let rows = self
             .run_statement(statement, &source, &request, extras, &mut totals)
             .map_err(|error| self.fail(account_error(error)))?;
-        charge(&mut page, &rows);
-        page.rows = self.texts(&rows, &mut totals);
-        totals.elapsed = self.inner.env().monotonic().saturating_sub(started);
+        charge(&mut page, &ranges, &rows);
+        page.rows = self.texts(&rows, extras, &mut totals);
+        totals.elapsed = self.time_for(extras).saturating_sub(started);
         walk.cursors = VecDeque::new();
         if let Some(next) = rows.continuation {
             walk.cursors.push_back(Cursor { epks: epks.clone(), position: Some(next) });
@@ -66,12 +70,12 @@ impl ItemRequest<'_> {
 }
 
 /// Charges what the rows took to the ranges alike; each of them costs a look, as it would cost a request.
-fn charge(page: &mut Page, rows: &query::Page) {
+fn charge<'r>(page: &mut Page<'r>, ranges: &[&'r Range], rows: &query::Page) {
     let look = query_facts::charge(&query::Metrics::default());
     let total = query_facts::charge(&rows.metrics).hundredths();
-    let n_ranges = u64::try_from(page.served.len().max(1)).unwrap_or(u64::MAX);
+    let n_ranges = u64::try_from(ranges.len().max(1)).unwrap_or(u64::MAX);
     let share = total.saturating_sub(look.hundredths()).div_ceil(n_ranges);
-    for (range, _) in page.served.clone() {
+    for range in ranges {
         page.add(range, Vec::new(), look + Charge::from_hundredths(share));
     }
     page.charge = page.charge.max(look);

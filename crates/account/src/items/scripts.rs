@@ -87,7 +87,7 @@ impl ItemRequest<'_> {
             container: Arc::clone(&self.container),
             functions: Arc::clone(&functions),
         };
-        let alt_link = self.container.name_path.clone();
+        let alt_link = self.container.name_path.to_string();
         Surroundings { alt_link, functions, on_demand: Arc::new(around) }
     }
 
@@ -169,7 +169,7 @@ impl OnDemand for Around {
     fn prepare(&self) -> PrepareOptions {
         PrepareOptions {
             udf_host: Some(host_of(&self.functions)),
-            ..prepare_options(&self.inner, &self.container)
+            ..prepare_options(&self.inner, &self.container).clone()
         }
     }
 

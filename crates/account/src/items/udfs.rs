@@ -31,10 +31,9 @@ impl UdfHost for ContainerUdfs {
 
 /// Says whether a query might call a function; one that only looks so runs a little dearer.
 pub(super) fn may_call(text: &str) -> bool {
-    text.as_bytes().windows(4).any(|window| match window {
-        [name @ .., b'.' | b' '] => name.eq_ignore_ascii_case(b"udf"),
-        _ => false,
-    })
+    let is_call =
+        |window: &[u8]| matches!(window, [b'u' | b'U', b'd' | b'D', b'f' | b'F', b'.' | b' ']);
+    text.as_bytes().windows(4).any(is_call)
 }
 
 /// The host that knows these functions.

@@ -12,6 +12,8 @@ mod heat;
 mod history;
 mod sketch;
 
+use std::time::Duration;
+
 use model::{Charge, Env};
 use parking_lot::Mutex;
 use partition::Logical;
@@ -62,11 +64,10 @@ impl RangeMeter {
     }
 
     /// Notes what a request used, and of which logical partition if it was one.
-    pub(crate) fn record(&self, logical: Option<&Logical>, charge: Charge) {
+    pub(crate) fn record(&self, now: Duration, logical: Option<&Logical>, charge: Charge) {
         if charge == Charge::ZERO {
             return;
         }
-        let now = self.env.monotonic();
         let mut inside = self.inside.lock();
         inside.total += charge;
         inside.history.add(now, charge);

@@ -89,7 +89,7 @@ impl Account {
     /// The middle of a range in the hash space, where the service splits; `None` if it is too narrow.
     pub fn midpoint(&self, container: &Link, range: RangeId) -> Result<Option<Epk>> {
         let container = self.container(container)?;
-        let gone = || Error::RangeGone { range, container: container.rid_text.clone() };
+        let gone = || Error::RangeGone { range, container: container.rid_text.to_string() };
         let range = container.ranges.by_id(range).ok_or_else(gone)?;
         Ok(container.properties.definition.split_point(&range.entry.epks))
     }

@@ -32,7 +32,7 @@ impl Plan {
     fn new(container: &Container, kind: RelocationKind, reason: RelocationReason) -> Plan {
         Plan {
             container: container.record().number,
-            path: container.name_path.clone(),
+            path: container.name_path.to_string(),
             kind,
             reason,
             sources: Vec::new(),
@@ -125,6 +125,6 @@ fn best_point(container: &Container, range: &Range, reason: RelocationReason) ->
 }
 
 fn find(container: &Container, id: RangeId) -> Result<&Range> {
-    let gone = || Error::RangeGone { range: id, container: container.rid_text.clone() };
+    let gone = || Error::RangeGone { range: id, container: container.rid_text.to_string() };
     container.ranges.by_id(id).ok_or_else(gone)
 }

@@ -72,8 +72,8 @@ pub(super) fn facts(chain: &[Arc<Record>], charge: Charge) -> Facts {
     Facts {
         charge,
         etag: Some(record.etag.clone()),
-        owner_path: owners.last().map(|_| name_path(owners)),
-        owner_rid: owners.last().map(|owner| owner.rid.to_string()),
+        owner_path: owners.last().map(|_| name_path(owners).into()),
+        owner_rid: owners.last().map(|owner| owner.rid.to_string().into()),
         ..Facts::default()
     }
 }
@@ -84,10 +84,10 @@ pub(super) fn feed(
     rows: Vec<Bytes>,
     continuation: Option<String>,
 ) -> Outcome {
-    let owner_rid = found.record().map(|record| record.rid.to_string());
+    let owner_rid: Option<Arc<str>> = found.record().map(|record| record.rid.to_string().into());
     let facts = Facts {
         charge: READ_CHARGE,
-        owner_path: found.record().map(|_| name_path(&found.chain)),
+        owner_path: found.record().map(|_| name_path(&found.chain).into()),
         owner_rid: owner_rid.clone(),
         n_items: u64::try_from(rows.len()).ok(),
         continuation,

@@ -40,8 +40,8 @@ pub(crate) fn list(
     let found = find_feed(inner, request, owner, kind, Right::Read)?;
     let sealer = inner.catalog.sealer();
     let owner_rid = found.record().map(|record| record.rid);
-    let scope = kind_name(kind).as_bytes();
-    let tokens = Continuations { sealer: &sealer, kind: Kind::Resources, owner: owner_rid, scope };
+    let scope = kind_name(kind).as_bytes().into();
+    let tokens = Continuations { sealer, kind: Kind::Resources, owner: owner_rid, scope };
     let after = match &request.options.continuation {
         Some(token) => tokens.read_number(token)?,
         None => 0,
@@ -71,9 +71,8 @@ pub(crate) fn query(
     let found = find_feed(inner, request, owner, kind, Right::Read)?;
     let sealer = inner.catalog.sealer();
     let owner_rid = found.record().map(|record| record.rid);
-    let scope = [kind_name(kind).as_bytes(), b"?", query.text.as_bytes()].concat();
-    let tokens =
-        Continuations { sealer: &sealer, kind: Kind::Resources, owner: owner_rid, scope: &scope };
+    let scope = [kind_name(kind).as_bytes(), b"?", query.text.as_bytes()].concat().into();
+    let tokens = Continuations { sealer, kind: Kind::Resources, owner: owner_rid, scope };
     let after = match &request.options.continuation {
         Some(token) => tokens.read_number(token)?,
         None => 0,

@@ -50,6 +50,18 @@ async fn immutable_properties_stay() {
 }
 
 #[tokio::test]
+async fn queries_after_a_replace_know_what_is_new() {
+    let client = Client::with_container(1).await;
+    client.items().create(r#"{"id":"1","pk":"a","name":"B"}"#).await.expect(201);
+    let rows = async || client.items().query("SELECT VALUE c.low FROM c").await.expect(200).rows;
+    assert!(rows().await.is_empty());
+    let computed = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
+        "computedProperties":[{"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}]}"#;
+    client.replace("dbs/d/colls/c", computed).await.expect(200);
+    assert_eq!(rows().await, [value("\"b\"")]);
+}
+
+#[tokio::test]
 async fn omitted_optional_properties_are_reset_and_take_effect() {
     let client = Client::with_container(1).await;
     let key = r#""partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}"#;

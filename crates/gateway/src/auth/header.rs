@@ -11,6 +11,9 @@ const MASTER_BYTES_MAX: usize = 1024;
 const RESOURCE_BYTES_MAX: usize = 8 << 10;
 const IDENTITY_BYTES_MAX: usize = 16 << 10;
 
+/// As every SDK writes it for an account key.
+const USUAL_START: &str = "type=master&ver=1.0&sig=";
+
 /// What the client shows to prove who it is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Credential<'a> {
@@ -36,14 +39,19 @@ pub(super) fn decode(value: &str) -> Result<Cow<'_, str>, Error> {
     }
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.split_first_chunk::<2>().filter(|_| first == b'%');
-        let decoded =
-            digits.and_then(|([high, low], after)| Some((hex(*high)? << 4 | hex(*low)?, after)));
-        let (byte, after) = decoded.unwrap_or((first, after));
-        bytes.push(byte);
-        rest = after;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
+        let (plain, encoded) = rest.split_at(at);
+        bytes.extend_from_slice(plain);
+        let octet = match encoded {
+            [_, high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        // What is no octet stays as it is.
+        bytes.push(octet.unwrap_or(b'%'));
+        let n_read = if octet.is_some() { 3 } else { 1 };
+        rest = encoded.get(n_read..).unwrap_or_default();
     }
+    bytes.extend_from_slice(rest);
     let text = String::from_utf8(bytes);
     text.map(Cow::Owned).map_err(|_| Error::AuthorizationMalformed("it is not UTF-8"))
 }
@@ -54,10 +62,10 @@ fn hex(digit: u8) -> Option<u8> {
 
 pub(super) fn parse(text: &str) -> Result<Credential<'_>, Error> {
     let text = text.trim();
-    let mut parts = text.splitn(3, '&');
-    let kind = field(parts.next(), "type")?;
-    let version = field(parts.next(), "ver")?;
-    let signature = field(parts.next(), "sig")?;
+    let (kind, version, signature) = match text.strip_prefix(USUAL_START) {
+        Some(signature) => ("master", "1.0", signature),
+        None => fields(text)?,
+    };
     if version != "1.0" {
         return Err(Error::AuthorizationMalformed("its version is not 1.0"));
     }
@@ -79,6 +87,14 @@ pub(super) fn parse(text: &str) -> Result<Credential<'_>, Error> {
         return Err(Error::AuthorizationMalformed("it is too long"));
     }
     Ok(credential)
+}
+
+fn fields(text: &str) -> Result<(&str, &str, &str), Error> {
+    let mut parts = text.splitn(3, '&');
+    let kind = field(parts.next(), "type")?;
+    let version = field(parts.next(), "ver")?;
+    let signature = field(parts.next(), "sig")?;
+    Ok((kind, version, signature))
 }
 
 fn field<'a>(part: Option<&'a str>, name: &str) -> Result<&'a str, Error> {

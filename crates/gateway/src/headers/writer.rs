@@ -23,8 +23,9 @@ impl<'a> HeaderWriter<'a> {
         HeaderWriter { headers, buffer: BytesMut::with_capacity(BUFFER_BYTES) }
     }
 
-    pub(crate) fn fixed(&mut self, name: &HeaderName, value: &'static str) {
-        self.headers.insert(name, HeaderValue::from_static(value));
+    /// A value that is always the same: made by the compiler (`const { … }`), which need not check it every time.
+    pub(crate) fn fixed(&mut self, name: &HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
     }
 
     pub(crate) fn number(&mut self, name: &HeaderName, number: u64) {
@@ -71,7 +72,7 @@ impl<'a> HeaderWriter<'a> {
 }
 
 /// Writes a number in decimal digits.
-pub(crate) fn put_number(out: &mut BytesMut, mut number: u64) {
+pub(crate) fn put_number(out: &mut impl BufMut, mut number: u64) {
     let mut digits = [b'0'; 20];
     let mut n_digits = 0;
     for digit in digits.iter_mut().rev() {

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 
 use account::QueryText;
-use model::Value;
+use model::{Object, Value};
 
 use super::Request;
 use crate::error::{Error, excerpt};
 
 /// Limit: parameters of one query; the body limit bounds their size.
 const PARAMETERS_MAX: usize = 65_536;
+/// So few names are compared with each other; more of them are hashed.
+const PAIRWISE_MAX: usize = 16;
 
 impl Request<'_> {
     /// Reads text and parameters; the text itself is parsed further down.
@@ -21,39 +23,63 @@ impl Request<'_> {
             return Ok(QueryText { text: text.to_owned(), merge, ..QueryText::default() });
         }
         let value = model::json::parse(&body).map_err(|error| invalid(&error.to_string()))?;
-        let text = value.get("query").and_then(Value::as_str);
-        let text = text.ok_or_else(|| invalid("a query is an object with the string 'query'"))?;
-        let parameters = match value.get("parameters") {
+        let mut object = match value {
+            Value::Object(object) => object,
+            _ => Object::new(),
+        };
+        let Some(Value::String(text)) = object.remove("query") else {
+            return Err(invalid("a query is an object with the string 'query'"));
+        };
+        let parameters = match object.remove("parameters") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(parameters)) => self::parameters(parameters)?,
             Some(_) => return Err(invalid("'parameters' is an array")),
         };
         // Wire: `null` means the same as leaving it out.
-        let resume_filter = value.get("resumeFilter").filter(|it| !it.is_null()).cloned();
+        let resume_filter = object.remove("resumeFilter").filter(|it| !it.is_null());
         let merge = self.headers.merge()?;
-        Ok(QueryText { text: text.to_owned(), parameters, resume_filter, merge })
+        Ok(QueryText { text, parameters, resume_filter, merge })
     }
 }
 
-fn parameters(values: &[Value]) -> Result<Vec<(String, Value)>, Error> {
+fn parameters(values: Vec<Value>) -> Result<Vec<(String, Value)>, Error> {
+    check_parameters(&values)?;
+    let parameter = |value| {
+        let Value::Object(mut parameter) = value else { return None };
+        let Some(Value::String(name)) = parameter.remove("name") else { return None };
+        Some((name, parameter.remove("value")?))
+    };
+    Ok(values.into_iter().filter_map(parameter).collect())
+}
+
+/// Checks that every parameter has a name of its own, and a value.
+fn check_parameters(values: &[Value]) -> Result<(), Error> {
     if values.len() > PARAMETERS_MAX {
         return Err(invalid("there are too many parameters"));
     }
     let mut seen = HashSet::new();
-    let mut parameters = Vec::with_capacity(values.len());
-    for parameter in values {
-        let name = parameter.get("name").and_then(Value::as_str).unwrap_or_default();
+    for (index, parameter) in values.iter().enumerate() {
+        let name = name(parameter);
         if !is_parameter_name(name) {
             return Err(Error::ParameterName { name: excerpt(name) });
         }
-        if !seen.insert(name) {
+        let is_new = if values.len() <= PAIRWISE_MAX {
+            !values.iter().take(index).any(|before| self::name(before) == name)
+        } else {
+            seen.insert(name)
+        };
+        if !is_new {
             return Err(Error::ParameterRepeated { name: excerpt(name) });
         }
-        let value = parameter.get("value").cloned();
-        let value = value.ok_or_else(|| invalid("a parameter has a 'name' and a 'value'"))?;
-        parameters.push((name.to_owned(), value));
+        if parameter.get("value").is_none() {
+            return Err(invalid("a parameter has a 'name' and a 'value'"));
+        }
     }
-    Ok(parameters)
+    Ok(())
+}
+
+fn name(parameter: &Value) -> &str {
+    parameter.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn is_parameter_name(name: &str) -> bool {
@@ -114,6 +140,25 @@ mod tests {
         for (body, words) in table {
             let error = query("application/query+json", body).unwrap_err().to_string();
             assert!(error.contains(words), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_name_is_found_among_few_and_many() {
+        let query_of = |names: &[i64]| {
+            let parameters: Vec<String> =
+                names.iter().map(|n| format!(r#"{{"name":"@p{n}","value":{n}}}"#)).collect();
+            let body = format!(r#"{{"query":"q","parameters":[{}]}}"#, parameters.join(","));
+            query("application/query+json", &body)
+        };
+        for n_parameters in [2, PAIRWISE_MAX - 1, PAIRWISE_MAX, PAIRWISE_MAX + 1, 1000] {
+            let mut names: Vec<i64> = (0..).take(n_parameters).collect();
+            let read = query_of(&names).unwrap().parameters;
+            let expected = names.iter().map(|n| (format!("@p{n}"), Value::from(*n)));
+            assert_eq!(read, expected.collect::<Vec<_>>());
+            names[n_parameters - 1] = 0;
+            let error = query_of(&names).unwrap_err().to_string();
+            assert!(error.contains("Specified duplicate parameter name"), "{error}");
         }
     }
 }

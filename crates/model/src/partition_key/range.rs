@@ -1,6 +1,6 @@
 //! A half-open span of the hash space.
 
-use std::{cmp, fmt};
+use std::{borrow::Cow, cmp, fmt};
 
 use super::Epk;
 
@@ -66,6 +66,14 @@ impl EpkRange {
         EpkRange::new(min.clone(), max.clone())
     }
 
+    /// Returns the part of the other range that lies in this one, if any does: the other range itself if all of it does.
+    pub fn part_of<'a>(&self, other: &'a EpkRange) -> Option<Cow<'a, EpkRange>> {
+        if self.covers(other) {
+            return Some(Cow::Borrowed(other));
+        }
+        self.intersect(other).map(Cow::Owned)
+    }
+
     /// Cuts the range in two at a key strictly inside it.
     pub fn split_at(&self, epk: &Epk) -> Option<[EpkRange; 2]> {
         let left = EpkRange::new(self.min.clone(), epk.clone())?;
@@ -104,6 +112,9 @@ mod tests {
         assert_eq!(left.intersect(&right), None);
         assert!(left.overlaps(&EpkRange::full()));
         assert_eq!(EpkRange::full().intersect(&right), Some(right.clone()));
+        assert!(matches!(EpkRange::full().part_of(&left), Some(Cow::Borrowed(_))));
+        assert_eq!(left.part_of(&EpkRange::full()), Some(Cow::Owned(left.clone())));
+        assert_eq!(left.part_of(&right), None);
         assert_eq!(EpkRange::full().split_at(right.min()), Some([left.clone(), right]));
         assert_eq!(left.split_at(left.min()), None);
         assert_eq!(left.split_at(left.max()), None);
