@@ -58,14 +58,14 @@ pub(crate) struct LsmEngine {
     // Dropped in this order: the directory stays locked until the engine is gone.
     rest: Rest,
     pub(super) keyspace: Keyspace,
-    database: Database,
+    pub(super) database: Database,
     directory: Arc<Directory>,
     /// The log was emptied under the engine, so it must not be written again.
     is_settled: AtomicBool,
     /// Held while entries go into memory, and while tables are added that must be younger than these.
     writing: Mutex<()>,
     values: Arc<Values>,
-    since: Arc<Since>,
+    pub(super) since: Arc<Since>,
     env: Env,
 }
 
@@ -148,7 +148,6 @@ impl LsmEngine {
             keyspace: self.keyspace.clone(),
             values: Arc::clone(&self.values),
             moment: OnceLock::new(),
-            database: self.database.clone(),
             since: Arc::clone(&self.since),
             _directory: Arc::clone(&self.directory),
         }
@@ -186,14 +185,16 @@ impl Engine for LsmEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
+        self.since.note(&self.database, &self.keyspace);
         let time = self.values.now();
         Arc::new(self.look(time, self.database.snapshot(), None))
     }
 
     fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
         let _writing = self.writing.lock();
+        self.since.note(&self.database, &self.keyspace);
         let (time, view) = (self.values.now(), self.database.snapshot());
-        let moment = Moment::find(&self.database, &self.keyspace, &self.since, view.seqno());
+        let moment = Moment::find(&self.keyspace, &self.since, view.seqno());
         let swift = moment.map(|moment| Swift::new(range.clone(), view.seqno(), moment));
         Arc::new(self.look(time, view, swift))
     }
@@ -283,7 +284,6 @@ struct LsmSnapshot {
     values: Arc<Values>,
     /// What scans read, as long as the engine had not moved anything when the first began.
     moment: OnceLock<Option<Moment>>,
-    database: Database,
     since: Arc<Since>,
     /// Dropped last: it stays locked as long as this reads from it.
     _directory: Arc<Directory>,
@@ -292,9 +292,8 @@ struct LsmSnapshot {
 impl LsmSnapshot {
     fn scan_tables(&self, range: &KeyRange) -> Option<Merged> {
         let seqno = self.view.seqno();
-        let moment = self
-            .moment
-            .get_or_init(|| Moment::find(&self.database, &self.keyspace, &self.since, seqno));
+        let find = || Moment::find(&self.keyspace, &self.since, seqno);
+        let moment = self.moment.get_or_init(find);
         moment.as_ref().map(|moment| scan::scan(moment, range, seqno))
     }
 }

@@ -32,14 +32,21 @@ pub(super) struct Since(Mutex<(VersionId, SeqNo)>);
 type VersionId = u64;
 
 impl Since {
-    /// The first snapshot with the tables of `version`, which are those of the engine: it numbers every change of them
-    /// like a write, so an older snapshot has a lower number.
-    fn find(&self, version: VersionId, database: &Database) -> SeqNo {
+    /// Looks at the tables. Whoever takes a snapshot looks before, so that tables that nobody has seen are younger.
+    ///
+    /// The engine numbers every change of them like a write, so a snapshot from before has a lower number.
+    pub(super) fn note(&self, database: &Database, keyspace: &Keyspace) {
+        let version = keyspace.tree.current_version().id();
         let mut known = self.0.lock();
         if known.0 != version {
             *known = (version, database.visible_seqno());
         }
-        known.1
+    }
+
+    /// Whether a snapshot at `seqno` was taken with the tables of `version`, which are those of the engine.
+    fn shows(&self, version: VersionId, seqno: SeqNo) -> bool {
+        let known = self.0.lock();
+        known.0 == version && known.1 <= seqno
     }
 }
 
@@ -52,26 +59,17 @@ pub(super) struct Moment {
 impl Moment {
     /// The moment of a snapshot at `seqno`; `None` if something was moved since, or is on its way from memory to tables,
     /// where it cannot be read.
-    pub(super) fn find(
-        database: &Database,
-        keyspace: &Keyspace,
-        since: &Since,
-        seqno: SeqNo,
-    ) -> Option<Moment> {
+    pub(super) fn find(keyspace: &Keyspace, since: &Since, seqno: SeqNo) -> Option<Moment> {
         let tree = &keyspace.tree;
         for _ in 0..LOOKS_MAX {
             let version = tree.current_version();
             let memory = tree.active_memtable();
-            let since = since.find(version.id(), database);
-            if tree.sealed_memtable_count() > 0 {
+            if tree.sealed_memtable_count() > 0 || !since.shows(version.id(), seqno) {
                 return None;
             }
             // Memory that went to a table since the first look is seen in this.
             if tree.current_version().id() != version.id() {
                 continue;
-            }
-            if since > seqno {
-                return None;
             }
             let tables_of = move |range: &KeyRange| {
                 let runs = version.iter_levels().flat_map(|level| level.iter());

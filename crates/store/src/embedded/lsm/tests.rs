@@ -6,6 +6,7 @@ use bytes::Bytes;
 use model::Env;
 
 use super::engine::LsmEngine;
+use super::moment::Moment;
 use super::rest;
 use crate::embedded::directory::Directory;
 use crate::embedded::engine::{Engine as _, Writes};
@@ -52,6 +53,25 @@ fn a_snapshot_shows_what_was_deleted_and_merged_away_since() {
     for direction in [Direction::Forward, Direction::Backward] {
         assert_eq!(all(&*snapshot, direction).len(), 3);
     }
+}
+
+#[test]
+fn tables_are_those_of_the_snapshots_that_were_taken_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let is_found = |seqno| Moment::find(&engine.keyspace, &engine.since, seqno).is_some();
+    let look = || {
+        engine.snapshot();
+        engine.database.visible_seqno()
+    };
+    write(&engine, &[("k", Some("1"))]);
+    let first = look();
+    write(&engine, &[("k", Some("2"))]);
+    assert!(is_found(first), "a write moves nothing");
+    rest::merge(&engine.keyspace).unwrap();
+    assert!(!is_found(first), "these tables came later, and nobody has seen them");
+    let second = look();
+    assert_eq!([first, second].map(is_found), [false, true]);
 }
 
 #[test]
