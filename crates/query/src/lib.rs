@@ -14,6 +14,7 @@
 
 #![warn(missing_docs)]
 
+mod ahead;
 pub mod ast;
 mod bind;
 mod common_words;

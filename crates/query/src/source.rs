@@ -105,6 +105,9 @@ pub trait ItemIndex {
     /// The store cannot be read.
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>, Error>;
 
+    /// Tells which items will be fetched next. Who is told early can get several in the time of one.
+    fn announce(&self, _numbers: &[u64]) {}
+
     /// Returns, after `after` in the direction, the items that have no value at the path, and perhaps some that have.
     /// `None` when the index cannot find them.
     fn without(

@@ -136,6 +136,12 @@ impl ItemIndex for WatchedSource<'_> {
         Ok(item)
     }
 
+    fn announce(&self, numbers: &[u64]) {
+        if let Some(index) = self.inner() {
+            self.time(&self.load, || index.announce(numbers));
+        }
+    }
+
     fn without(
         &self,
         path: &IndexPath,

@@ -95,6 +95,10 @@ pub trait Snapshot: Debug + Send + Sync + 'static {
         self.get(key)
     }
 
+    /// Tells which keys will be recalled next, so that the store can wait for the memory of all of them at once. It looks
+    /// at the first few.
+    fn announce(&self, _keys: &[&[u8]]) {}
+
     /// Returns true if `key` has a value, which may be empty.
     fn contains(&self, key: &[u8]) -> Result<bool> {
         Ok(self.get(key)?.is_some())

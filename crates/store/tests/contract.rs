@@ -888,6 +888,7 @@ fn every_snapshot_agrees_with_the_map_of_its_time(fixture: &Fixture) {
         assert!(scanned.eq(expected().map(owned)), "round {round}");
         let scanned = snapshot.scan(range, Direction::Backward);
         assert!(scanned.eq(expected().rev().map(owned)), "round {round}");
+        snapshot.announce(&[first.as_bytes(), end.as_bytes(), b"no such key"]);
         for number in 0..N_KEYS {
             let key = format!("{number:02}");
             let found = snapshot.recall(key.as_bytes(), number % 4 > 0);

@@ -253,6 +253,11 @@ impl ItemIndex for Source {
         self.find(number).map_err(|error| failed(&error))
     }
 
+    fn announce(&self, numbers: &[u64]) {
+        let keys: Vec<_> = numbers.iter().map(|it| self.reader.keys.item_array(*it)).collect();
+        self.reader.snapshot.announce(&keys.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+    }
+
     fn without(
         &self,
         path: &IndexPath,

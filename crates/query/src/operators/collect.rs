@@ -10,6 +10,7 @@ use model::Value;
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use super::parallel;
 use super::sort::{Start, fill, sort_keys};
+use crate::ahead::fetched;
 use crate::bind::tree::{Base, Grouping, ITEM_LEVEL, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
@@ -167,7 +168,8 @@ fn groups_of<'q>(
         let partial = parallel::each_part(&chunks, chunks.len(), |chunk| {
             let mut metrics = Metrics::default();
             let run = Run::within(context, patience);
-            let items = fetched(source, chunk);
+            let index = source.index().into_iter();
+            let items = index.flat_map(|index| fetched(index, chunk));
             let groups = group(grouping, query, &run, |visit| {
                 each_item(query, items, &mut metrics, &run, visit)
             })?;
@@ -211,15 +213,6 @@ fn merged<'q>(
         metrics.add(&part_metrics);
     }
     (groups, bytes)
-}
-
-/// The items with some numbers, as far as the source has them.
-fn fetched<'s>(
-    source: &'s dyn ItemSource,
-    numbers: &'s [u64],
-) -> impl Iterator<Item = Result<SourceItem>> + 's {
-    let index = source.index();
-    numbers.iter().filter_map(move |number| index?.fetch(*number).transpose())
 }
 
 /// Visits items as outermost frames.

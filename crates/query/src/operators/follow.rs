@@ -9,6 +9,7 @@ use model::Value;
 
 use super::page::{Page, PageBuilder, PageRequest};
 use super::sort::{After, Start, sort_keys};
+use crate::ahead::Announced;
 use crate::bind::tree::{Expr, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::continuation::Position;
@@ -162,7 +163,9 @@ fn walk_terms(
             continue;
         }
         let after = after.filter(|(term, _)| span.contains(term));
-        for entry in index.seek_in(&access.name, span, after, access.direction) {
+        let entries = index.seek_in(&access.name, span, after, access.direction);
+        let n_wanted = rows.end.saturating_sub(rows.passed);
+        for entry in Announced::new(index, entries, n_wanted) {
             let entry = entry?;
             let is_tied = !ties.beginning.is_empty() && entry.term.starts_with(&ties.beginning);
             if !is_tied && ties.flush(index, order, rows)? == Flow::Stop {

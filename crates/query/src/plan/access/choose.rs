@@ -1,6 +1,7 @@
 //! The choice between a scan and the index, made by looking into the index with a bound.
 
 use super::condition::{Condition, Purpose, Seek, condition};
+use crate::ahead::{Announced, fetched};
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
 use crate::index::TermSpan;
@@ -141,13 +142,13 @@ impl Access {
             Access::Nothing => Box::new(std::iter::empty()),
             Access::Numbers { numbers, .. } => {
                 let start = after.map_or(0, |after| numbers.partition_point(|own| *own <= after));
-                let numbers = numbers.get(start..).unwrap_or_default().iter();
-                Box::new(numbers.filter_map(|number| index.fetch(*number).transpose()))
+                Box::new(fetched(index, numbers.get(start..).unwrap_or_default()))
             }
             Access::Point { seek, term, .. } => {
                 let span = TermSpan { start: term.clone(), end: crate::index::successor(term) };
                 let after = after.map(|number| (term.as_slice(), number));
                 let entries = seek.entries(index, &span, after);
+                let entries = Announced::new(index, entries, u64::MAX);
                 Box::new(entries.filter_map(|entry| match entry {
                     Ok(entry) => index.fetch(entry.number).transpose(),
                     Err(error) => Some(Err(error)),

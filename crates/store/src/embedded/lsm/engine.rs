@@ -315,6 +315,10 @@ impl Snapshot for LsmSnapshot {
         Ok(found)
     }
 
+    fn announce(&self, keys: &[&[u8]]) {
+        self.values.announce(keys);
+    }
+
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let found = self.view.contains_key(&self.keyspace, key);
         found.map_err(|error| to_error("cannot read", &error))
