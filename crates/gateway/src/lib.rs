@@ -26,6 +26,7 @@ mod headers;
 pub mod hybrid_row;
 mod json_scan;
 mod lasting;
+mod linger;
 mod manage;
 mod metrics;
 mod options;
@@ -39,5 +40,6 @@ pub use self::{
     auth::{KeyError, Keys, WELL_KNOWN_KEY},
     gateway::{Gateway, app},
     headers::{HeaderFact, Treatment, header_table},
+    linger::Linger,
     options::{Cors, DateWindow, GatewayOptions, Limits},
 };

@@ -1,10 +1,10 @@
 //! What the operator can set. Plain data: the binary fills it in, nothing here reads the environment.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use model::Env;
 
-use crate::auth::Keys;
+use crate::{auth::Keys, linger::Linger};
 
 /// How the gateway behaves. Start from [`GatewayOptions::new`] and change fields.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub struct GatewayOptions {
     /// Compresses large answers for clients that accept gzip.
     pub gzip: bool,
     pub limits: Limits,
+    /// Looks for the next request before a thread of the runtime rests; the runtime must call it then.
+    pub linger: Option<Arc<Linger>>,
     /// The gateway's clock: signatures are checked against it. Give it one that nobody advances,
     /// or clients with a true clock are locked out.
     pub env: Env,
@@ -116,6 +118,7 @@ impl GatewayOptions {
             cors: Cors::Off,
             gzip: false,
             limits: Limits::default(),
+            linger: None,
             env,
         }
     }

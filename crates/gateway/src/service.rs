@@ -43,6 +43,7 @@ pub(crate) async fn answer<B>(state: &Arc<State>, request: Request<B>, arrival: 
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
+    let _under_way = state.options.linger.as_ref().map(|linger| linger.begin());
     let env = &state.options.env;
     let start = env.monotonic();
     let (parts, body) = request.into_parts();

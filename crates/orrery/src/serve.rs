@@ -11,7 +11,7 @@ use std::sync::Arc;
 use account::{Account, AccountOptions, Consistency};
 use anyhow::{Context as _, Result, anyhow};
 use gateway::certificate::{self, Certificate};
-use gateway::{Gateway, GatewayOptions, Keys};
+use gateway::{Gateway, GatewayOptions, Keys, Linger};
 use model::Env;
 use store::{EmbeddedOptions, Store};
 use tokio::net::TcpListener;
@@ -24,15 +24,18 @@ use crate::settings::{Settings, Storage};
 pub(crate) fn run(arguments: &ServeArguments) -> Result<()> {
     crate::log::start(&arguments.log)?;
     let settings = Settings::resolve(arguments)?;
+    let linger = Arc::new(Linger::new(Env::system()));
+    let before_rest = Arc::clone(&linger);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("orrery")
+        .on_thread_park(move || before_rest.before_rest())
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(settings))
+    runtime.block_on(serve(settings, linger))
 }
 
-async fn serve(settings: Settings) -> Result<()> {
+async fn serve(settings: Settings, linger: Arc<Linger>) -> Result<()> {
     let env = Env::system();
     // Bound first: the commonest mistake, a second server, is told before the store is opened.
     let listener = bind(&settings).await?;
@@ -42,7 +45,7 @@ async fn serve(settings: Settings) -> Result<()> {
     let account = Account::open(Arc::clone(&data.store), options, env.clone())
         .await
         .with_context(|| format!("cannot open the account in {}", place(data.folder.as_ref())))?;
-    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account))?;
+    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account), linger)?;
 
     // Before the ready line: who reads it may stop us at once, and that stop must be orderly too.
     let signals = Signals::listen()?;
@@ -107,6 +110,7 @@ fn gateway(
     settings: &Settings,
     certificate: &Certificate,
     account: Arc<Account>,
+    linger: Arc<Linger>,
 ) -> Result<Gateway> {
     let keys = Keys {
         primary: settings.keys.primary.as_str().to_owned(),
@@ -120,6 +124,7 @@ fn gateway(
         public_endpoint: settings.public_endpoint.clone(),
         identity_tokens: settings.accepts_identity_tokens,
         gzip: settings.gzip,
+        linger: Some(linger),
         // A clock of its own: signatures are judged by the real time even if the account's clock is advanced.
         ..GatewayOptions::new(keys, Env::system())
     };

@@ -60,6 +60,9 @@ pub(crate) async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send,
 ) {
+    if let Some(linger) = &state.options.linger {
+        linger.watch_listener(&listener);
+    }
     let tls = state.options.tls.clone().map(|config| TlsAcceptor::from(Arc::new(config)));
     let permits = Arc::new(Semaphore::new(state.options.limits.connections_max));
     let graceful = GracefulShutdown::new();
@@ -158,6 +161,8 @@ impl Connection {
     /// Finds out what the client speaks, then serves it.
     async fn greet(mut self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
+        let linger = self.state.options.linger.as_ref();
+        let _open = linger.map(|linger| linger.watch(&stream));
         let local = stream.local_addr().ok();
         let is_tls = match &self.tls {
             Some(_) => self.greeting.run(first_byte(&stream)).await? == TLS_HANDSHAKE,
