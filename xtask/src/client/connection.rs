@@ -1,6 +1,7 @@
 //! One keep-alive connection.
 
 use anyhow::{Context as _, Result, bail, ensure};
+use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -8,25 +9,29 @@ use super::{Account, Request};
 
 // Limit: no answer of ours has a longer head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+// Limit: nor one with more headers.
+const HEADERS_MAX: usize = 64;
+/// Room for what one read may bring.
+const READ_BYTES: usize = 16 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    buffer: Vec<u8>,
-    filled: usize,
+    buffer: BytesMut,
 }
 
+/// An answer as it came: most are asked for one header or none.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// As it came: most answers are asked for one header or none.
-    head: String,
-    pub(crate) body: Vec<u8>,
+    head: Bytes,
+    pub(crate) body: Bytes,
 }
 
 impl Response {
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        let lines = self.head.split("\r\n").skip(1);
+        let head = std::str::from_utf8(&self.head).unwrap_or_default();
+        let lines = head.split("\r\n").skip(1);
         lines.filter_map(|line| line.split_once(':')).map(|(name, value)| (name, value.trim()))
     }
 
@@ -57,7 +62,7 @@ impl Connection {
     pub(crate) async fn open(authority: &str) -> Result<Connection> {
         let stream = TcpStream::connect(authority).await.context("cannot connect")?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, buffer: vec![0; 16 << 10], filled: 0 })
+        Ok(Connection { stream, buffer: BytesMut::with_capacity(READ_BYTES) })
     }
 
     pub(crate) async fn call(&mut self, account: &Account, request: &Request) -> Result<Response> {
@@ -67,49 +72,35 @@ impl Connection {
     /// Sends a whole request and reads the whole answer.
     pub(crate) async fn send(&mut self, request: &[u8]) -> Result<Response> {
         let head = self.exchange(request).await?;
-        let text = std::str::from_utf8(&self.buffer[..head.bytes]).context("head is not text")?;
-        let text = text.to_owned();
-        let body = self.buffer[head.bytes..head.bytes + head.body_bytes].to_vec();
-        self.forget(head);
+        let text = self.buffer.split_to(head.bytes).freeze();
+        let body = self.buffer.split_to(head.body_bytes).freeze();
         Ok(Response { status: head.status, head: text, body })
     }
 
-    /// Like [`Connection::send`], but keeps only the status: for load, where copies would be measured too.
+    /// Like [`Connection::send`], but keeps only the status: for load, where more would be measured too.
     pub(crate) async fn send_for_status(&mut self, request: &[u8]) -> Result<u16> {
         let head = self.exchange(request).await?;
-        self.forget(head);
+        self.buffer.advance(head.bytes + head.body_bytes);
         Ok(head.status)
     }
 
+    /// Sends a request and reads until all of the answer is in the buffer.
     async fn exchange(&mut self, request: &[u8]) -> Result<Head> {
         self.stream.write_all(request).await.context("cannot send")?;
         let mut head = None;
         loop {
             if head.is_none() {
-                head = Head::find(&self.buffer[..self.filled])?;
+                head = Head::find(&self.buffer)?;
             }
             if let Some(head) = head
-                && self.filled >= head.bytes + head.body_bytes
+                && self.buffer.len() >= head.bytes + head.body_bytes
             {
                 return Ok(head);
             }
-            if self.filled == self.buffer.len() {
-                self.buffer.resize(self.buffer.len() * 2, 0);
-            }
-            let n = self
-                .stream
-                .read(&mut self.buffer[self.filled..])
-                .await
-                .context("cannot receive")?;
+            self.buffer.reserve(READ_BYTES);
+            let n = self.stream.read_buf(&mut self.buffer).await.context("cannot receive")?;
             ensure!(n > 0, "the server closed the connection");
-            self.filled += n;
         }
-    }
-
-    fn forget(&mut self, head: Head) {
-        let used = head.bytes + head.body_bytes;
-        self.buffer.copy_within(used..self.filled, 0);
-        self.filled -= used;
     }
 }
 
@@ -123,23 +114,19 @@ struct Head {
 impl Head {
     /// Finds a complete head at the start of `bytes`.
     fn find(bytes: &[u8]) -> Result<Option<Head>> {
-        let Some(end) = bytes.windows(4).position(|it| it == b"\r\n\r\n") else {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+        let mut head = httparse::Response::new(&mut headers);
+        let httparse::Status::Complete(n_bytes) = head.parse(bytes).context("no head")? else {
             ensure!(bytes.len() <= HEAD_BYTES_MAX, "the head of the answer does not end");
             return Ok(None);
         };
-        let text = std::str::from_utf8(&bytes[..end]).context("head is not text")?;
-        let mut lines = text.split("\r\n");
-        let status: u16 = lines
-            .next()
-            .and_then(|it| it.split(' ').nth(1))
-            .and_then(|it| it.parse().ok())
-            .context("no status line")?;
+        let status = head.code.context("no status")?;
         let mut body_bytes = None;
-        for line in lines {
-            let Some((name, value)) = line.split_once(':') else { continue };
-            if name.eq_ignore_ascii_case("content-length") {
-                body_bytes = Some(value.trim().parse().context("bad content-length")?);
-            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+        for header in head.headers {
+            if header.name.eq_ignore_ascii_case("content-length") {
+                let text = std::str::from_utf8(header.value)?;
+                body_bytes = Some(text.parse().context("bad content-length")?);
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
                 bail!("chunked answer");
             }
         }
@@ -149,7 +136,7 @@ impl Head {
             Some(n) => n,
             None => bail!("answer {status} without content-length"),
         };
-        Ok(Some(Head { status, bytes: end + 4, body_bytes }))
+        Ok(Some(Head { status, bytes: n_bytes, body_bytes }))
     }
 }
 
