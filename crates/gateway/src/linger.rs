@@ -4,8 +4,9 @@
 //! gone to sleep by then must be woken, and its core with it: that takes longer than a point read. So the thread that gave
 //! the last answer looks at the sockets for a moment before it rests, as systems do before they halt a core.
 //!
-//! It looks only when no other request is under way, when there is another core for everybody else, and as long as it pays:
-//! each moment that was spent in vain halves how often the next ones are.
+//! It looks only when that was its only answer since it rested (else there is a crowd, which needs the core and comes by
+//! itself), when no other request is under way, when there is another core for everybody else, and as long as it pays: each
+//! moment that was spent in vain halves how often the next ones are.
 //!
 //! Invariant: whoever looks owns nothing that others wait for, and ends by itself; the runtime finds what has come.
 
@@ -44,6 +45,8 @@ thread_local! {
     static BEGUN: Cell<Option<u64>> = const { Cell::new(None) };
     /// When the last request ended on this thread that had also begun on it.
     static ANSWERED: Cell<Option<Duration>> = const { Cell::new(None) };
+    /// Requests that ended on this thread since it rested.
+    static N_ENDED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Looks for the next request before a thread rests.
@@ -107,9 +110,9 @@ impl Linger {
 
     /// Lingers, unless there is a reason not to.
     fn linger(&self) -> Option<Moment> {
-        let answered = ANSWERED.take()?;
+        let (n_ended, answered) = (N_ENDED.take(), ANSWERED.take()?);
         let sockets = self.sockets.as_ref()?;
-        if !self.is_worthwhile() || self.is_lingering.swap(true, Ordering::Acquire) {
+        if n_ended > 1 || !self.is_worthwhile() || self.is_lingering.swap(true, Ordering::Acquire) {
             return None;
         }
         let moment = self.look(sockets, answered);
@@ -194,6 +197,7 @@ impl Drop for Open {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.linger.n_ended.fetch_add(1, Ordering::Relaxed);
+        N_ENDED.set(N_ENDED.get().saturating_add(1));
         // One that came from elsewhere says nothing about who will find the next.
         if BEGUN.get() == Some(self.number) && self.linger.sockets.is_some() {
             ANSWERED.set(Some(self.linger.env.monotonic()));
@@ -323,6 +327,9 @@ mod tests {
         let other = linger.begin();
         assert_eq!(answer_and_rest(&linger), None, "a request is under way");
         drop(other);
+        assert_eq!(linger.linger(), None, "it was not the last to begin");
+        drop(linger.begin());
+        assert_eq!(answer_and_rest(&linger), None, "there were two since it rested");
         let crowd: Vec<_> = (0..CONNECTIONS_MAX).map(|_| linger.watch(&server)).collect();
         assert_eq!(answer_and_rest(&linger), None, "some connections are not seen");
         drop(crowd);
