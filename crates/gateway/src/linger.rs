@@ -4,9 +4,9 @@
 //! gone to sleep by then must be woken, and its core with it: that takes longer than a point read. So the thread that gave
 //! the last answer looks at the sockets for a moment before it rests, as systems do before they halt a core.
 //!
-//! It looks only when that was its only answer since it rested (else there is a crowd, which needs the core and comes by
-//! itself), when no other request is under way, when there is another core for everybody else, and as long as it pays: each
-//! moment that was spent in vain halves how often the next ones are.
+//! It looks only when no other request is under way, when there is another core for everybody else, and as long as it pays:
+//! each moment that was spent in vain halves how often the next ones are. A crowd of clients comes by itself, and is served
+//! best when some of them have gathered: what comes at once after several answers counts as in vain.
 //!
 //! Invariant: whoever looks owns nothing that others wait for, and ends by itself; the runtime finds what has come.
 
@@ -30,6 +30,9 @@ use other::Sockets;
 
 // Limit: how long one moment is, counted from the answer.
 const PATIENCE: Duration = Duration::from_micros(200);
+
+/// What comes sooner after several answers comes from a crowd; one client with several connections needs longer to think.
+const CROWD_GAP: Duration = Duration::from_micros(30);
 
 // Limit: looks in one moment, should the clock stand still.
 const LOOKS_MAX: usize = 2_000;
@@ -59,8 +62,15 @@ pub struct Linger {
     n_begun: AtomicU64,
     n_ended: AtomicU64,
     is_lingering: AtomicBool,
+    /// After one answer, and after several.
+    habits: [Habit; 2],
+}
+
+/// Whether lingering has paid so far.
+#[derive(Debug, Default)]
+struct Habit {
     doubt: AtomicU32,
-    /// Answers since the last moment.
+    /// Times that it could have lingered since it did.
     n_passed: AtomicU32,
 }
 
@@ -98,8 +108,7 @@ impl Linger {
             n_begun: AtomicU64::new(0),
             n_ended: AtomicU64::new(0),
             is_lingering: AtomicBool::new(false),
-            doubt: AtomicU32::new(0),
-            n_passed: AtomicU32::new(0),
+            habits: Default::default(),
         }
     }
 
@@ -112,21 +121,23 @@ impl Linger {
     fn linger(&self) -> Option<Moment> {
         let (n_ended, answered) = (N_ENDED.take(), ANSWERED.take()?);
         let sockets = self.sockets.as_ref()?;
-        if n_ended > 1 || !self.is_worthwhile() || self.is_lingering.swap(true, Ordering::Acquire) {
+        let is_one = n_ended <= 1;
+        let habit = if is_one { &self.habits[0] } else { &self.habits[1] };
+        let may_linger = self.n_unseen.load(Ordering::Relaxed) == 0 && !self.is_busy();
+        if !may_linger || !habit.is_due() || self.is_lingering.swap(true, Ordering::Acquire) {
             return None;
         }
-        let moment = self.look(sockets, answered);
+        let mut moment = self.look(sockets, answered);
         self.is_lingering.store(false, Ordering::Release);
-        self.learn(moment);
+        if moment == Moment::Paid && !is_one && self.since(answered) < CROWD_GAP {
+            moment = Moment::InVain;
+        }
+        habit.learn(moment);
         Some(moment)
     }
 
-    fn is_worthwhile(&self) -> bool {
-        if self.n_unseen.load(Ordering::Relaxed) > 0 || self.is_busy() {
-            return false;
-        }
-        let n_answers = self.n_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        n_answers >> self.doubt.load(Ordering::Relaxed) > 0
+    fn since(&self, answered: Duration) -> Duration {
+        self.env.monotonic().saturating_sub(answered)
     }
 
     fn is_busy(&self) -> bool {
@@ -141,21 +152,11 @@ impl Linger {
             if self.is_busy() {
                 return Moment::CutShort;
             }
-            if self.env.monotonic().saturating_sub(answered) > PATIENCE {
+            if self.since(answered) > PATIENCE {
                 break;
             }
         }
         Moment::InVain
-    }
-
-    fn learn(&self, moment: Moment) {
-        let doubt = match moment {
-            Moment::Paid => 0,
-            Moment::InVain => (self.doubt.load(Ordering::Relaxed) + 1).min(DOUBT_MAX),
-            Moment::CutShort => return,
-        };
-        self.doubt.store(doubt, Ordering::Relaxed);
-        self.n_passed.store(0, Ordering::Relaxed);
     }
 
     /// Looks out for new connections too.
@@ -185,6 +186,24 @@ impl Linger {
     }
 }
 
+impl Habit {
+    /// Returns whether it is time again.
+    fn is_due(&self) -> bool {
+        let n_passed = self.n_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        n_passed >> self.doubt.load(Ordering::Relaxed) > 0
+    }
+
+    fn learn(&self, moment: Moment) {
+        let doubt = match moment {
+            Moment::Paid => 0,
+            Moment::InVain => (self.doubt.load(Ordering::Relaxed) + 1).min(DOUBT_MAX),
+            Moment::CutShort => return,
+        };
+        self.doubt.store(doubt, Ordering::Relaxed);
+        self.n_passed.store(0, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Open {
     fn drop(&mut self) {
         self.linger.n_open.fetch_sub(1, Ordering::Relaxed);
@@ -207,7 +226,7 @@ impl Drop for UnderWay<'_> {
 
 impl fmt::Debug for Linger {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Linger").field("doubt", &self.doubt).finish_non_exhaustive()
+        formatter.debug_struct("Linger").field("habits", &self.habits).finish_non_exhaustive()
     }
 }
 
@@ -328,14 +347,34 @@ mod tests {
         assert_eq!(answer_and_rest(&linger), None, "a request is under way");
         drop(other);
         assert_eq!(linger.linger(), None, "it was not the last to begin");
-        drop(linger.begin());
-        assert_eq!(answer_and_rest(&linger), None, "there were two since it rested");
         let crowd: Vec<_> = (0..CONNECTIONS_MAX).map(|_| linger.watch(&server)).collect();
         assert_eq!(answer_and_rest(&linger), None, "some connections are not seen");
         drop(crowd);
         assert_eq!(answer_and_rest(&linger), Some(Moment::InVain));
         drop(open);
         assert_eq!(linger.n_open.load(Ordering::Relaxed), 0);
+    }
+
+    /// Many clients and one with many connections differ in how long they take to come again.
+    #[tokio::test]
+    async fn a_crowd_comes_by_itself() {
+        let linger = patient();
+        let (mut client, server) = connection().await;
+        let _open = linger.watch(&server);
+        client.write_all(b"GET").await.unwrap();
+        server.readable().await.unwrap();
+        let rest_after_two = |gap| {
+            drop(linger.begin());
+            drop(linger.begin());
+            linger.env.advance(gap);
+            linger.linger()
+        };
+        for _ in 0..10 {
+            assert_eq!(rest_after_two(CROWD_GAP), Some(Moment::Paid));
+        }
+        let n_moments = (0..200).filter_map(|_| rest_after_two(Duration::ZERO)).count();
+        assert_eq!(n_moments, 8, "1 + 2 + 4 + 8 + 16 + 32 + 64 + 64 answers before the last");
+        assert_eq!(answer_and_rest(&linger), Some(Moment::Paid), "one client is not a crowd");
     }
 
     #[test]
