@@ -40,8 +40,11 @@ const LOOKS_MAX: usize = 2_000;
 // Limit: connections that are looked at. A server with more of them rarely rests.
 const CONNECTIONS_MAX: usize = 64;
 
+/// Moments in vain, one after another, that change nothing: a client with several connections may pause between them.
+const FORGIVEN: u32 = 3;
+
 /// After many moments in vain one answer in 2 to the power of this is followed by another.
-const DOUBT_MAX: u32 = 6;
+const RARITY_MAX: u32 = 6;
 
 thread_local! {
     /// The last request that began on this thread.
@@ -69,7 +72,8 @@ pub struct Linger {
 /// Whether lingering has paid so far.
 #[derive(Debug, Default)]
 struct Habit {
-    doubt: AtomicU32,
+    /// Moments in vain since one paid, as far as they count.
+    n_in_vain: AtomicU32,
     /// Times that it could have lingered since it did.
     n_passed: AtomicU32,
 }
@@ -190,16 +194,19 @@ impl Habit {
     /// Returns whether it is time again.
     fn is_due(&self) -> bool {
         let n_passed = self.n_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        n_passed >> self.doubt.load(Ordering::Relaxed) > 0
+        let rarity = self.n_in_vain.load(Ordering::Relaxed).saturating_sub(FORGIVEN);
+        n_passed >> rarity > 0
     }
 
     fn learn(&self, moment: Moment) {
-        let doubt = match moment {
+        let n_in_vain = match moment {
             Moment::Paid => 0,
-            Moment::InVain => (self.doubt.load(Ordering::Relaxed) + 1).min(DOUBT_MAX),
+            Moment::InVain => {
+                (self.n_in_vain.load(Ordering::Relaxed) + 1).min(FORGIVEN + RARITY_MAX)
+            }
             Moment::CutShort => return,
         };
-        self.doubt.store(doubt, Ordering::Relaxed);
+        self.n_in_vain.store(n_in_vain, Ordering::Relaxed);
         self.n_passed.store(0, Ordering::Relaxed);
     }
 }
@@ -330,6 +337,7 @@ mod tests {
         let moments = |n_answers| -> Vec<Moment> {
             (0..n_answers).filter_map(|_| answer_and_rest(&linger)).collect()
         };
+        assert_eq!(moments(3), [Moment::InVain; 3]);
         assert_eq!(moments(1 + 2 + 4 + 8 + 16 + 32), [Moment::InVain; 6]);
         assert_eq!(moments(640), [Moment::InVain; 10]);
         client.write_all(b"GET").await.unwrap();
@@ -373,7 +381,7 @@ mod tests {
             assert_eq!(rest_after_two(CROWD_GAP), Some(Moment::Paid));
         }
         let n_moments = (0..200).filter_map(|_| rest_after_two(Duration::ZERO)).count();
-        assert_eq!(n_moments, 8, "1 + 2 + 4 + 8 + 16 + 32 + 64 + 64 answers before the last");
+        assert_eq!(n_moments, 3 + 8, "after 1, 2, 4, 8, 16, 32, 64 and 64 more");
         assert_eq!(answer_and_rest(&linger), Some(Moment::Paid), "one client is not a crowd");
     }
 
