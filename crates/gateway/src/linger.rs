@@ -5,8 +5,8 @@
 //! the last answer looks at the sockets for a moment before it rests, as systems do before they halt a core.
 //!
 //! It looks only when no other request is under way, when there is another core for everybody else, and as long as it pays:
-//! each moment that was spent in vain halves how often the next ones are. A crowd of clients comes by itself, and is served
-//! best when some of them have gathered: what comes at once after several answers counts as in vain.
+//! after a few that are forgiven, each moment in vain halves how often the next ones are. A crowd of clients comes by itself,
+//! and is served best when some of them have gathered: what comes at once after several answers counts as in vain.
 //!
 //! Invariant: whoever looks owns nothing that others wait for, and ends by itself; the runtime finds what has come.
 

@@ -54,11 +54,11 @@ impl Iterator for Announced<'_> {
         if self.ahead.len() == 0 {
             let mut ahead = Vec::with_capacity(self.n);
             let mut numbers = [0; AHEAD];
-            // Nothing is read beyond an error.
             let mut n_numbers = 0;
             for (entry, number) in self.entries.by_ref().zip(&mut numbers).take(self.n) {
                 let is_over = entry.as_ref().map(|entry| *number = entry.number).is_err();
                 ahead.push(entry);
+                // Nothing is read beyond an error.
                 if is_over {
                     break;
                 }

@@ -167,15 +167,15 @@ impl Values {
     /// The value that a snapshot of time `at` shows, if it is kept.
     pub(super) fn get(&self, key: &[u8], at: u64) -> Option<Bytes> {
         let hash = xxh3_64(key);
-        let place = self.shelves[shelf_of(hash)].read();
-        let kept = place.find(hash)?;
+        let on_shelf = self.shelves[shelf_of(hash)].read();
+        let kept = on_shelf.find(hash)?;
         let is_true = self.place(hash).load(Ordering::Acquire) <= kept.at.min(at);
         let value = kept.value_of(key).filter(|_| is_true)?;
         // Writing what is there already would make other cores fetch it again.
         if !kept.is_used.load(Ordering::Relaxed) {
             kept.is_used.store(true, Ordering::Relaxed);
         }
-        drop(place);
+        drop(on_shelf);
         Some(Bytes::from_owner(value))
     }
 
