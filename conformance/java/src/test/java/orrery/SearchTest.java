@@ -88,18 +88,7 @@ class SearchTest {
     }
 
     private static List<JsonNode> ask(String text, CosmosQueryRequestOptions options) {
-        for (int tries = 0; ; tries++) {
-            try {
-                return LIBRARY.queryItems(text, options, JsonNode.class).stream().toList();
-            } catch (IllegalArgumentException error) {
-                // The SDK counts the retries of its parallel component queries without a lock and now and then finds
-                // fewer than none; what the server answered plays no part in it.
-                boolean isRace = String.valueOf(error.getMessage()).contains("retries must not be negative");
-                if (!isRace || tries == 20) {
-                    throw error;
-                }
-            }
-        }
+        return LIBRARY.queryItems(text, options, JsonNode.class).stream().toList();
     }
 
     private static List<JsonNode> ask(String text) {
