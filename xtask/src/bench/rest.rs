@@ -6,7 +6,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_secs(1);
 const IDLE_TICKS: u64 = 2;
 /// The engine itself waits some seconds before it believes in a rest, and then brings its tables into order.
-const IDLE_LOOKS: u32 = 6;
+const IDLE_LOOKS: u32 = 10;
 const LOOKS_MAX: u32 = 180;
 
 /// Waits until a process has been idle for some looks.

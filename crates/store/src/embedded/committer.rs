@@ -20,6 +20,9 @@ use super::queue::{Queue, Taken, Waiting};
 use crate::statistics::{GroupCounts, Recorder};
 use crate::{Acknowledge, Durability, Error, Result, Snapshot};
 
+/// How often the committer looks whether tables were moved, while nothing is written.
+const LOOK: Duration = Duration::from_secs(2);
+
 /// What the committer shares with its store.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -63,17 +66,25 @@ impl Committer {
         loop {
             match self.shared.queue.take(self.patience()) {
                 Taken::Group(group) => self.commit_group(group)?,
-                Taken::Nothing => self.sync()?,
+                Taken::Nothing => {
+                    self.sync()?;
+                    self.follow_tables();
+                }
                 Taken::Closed => return self.sync(),
             }
-            if self.patience() == Some(Duration::ZERO) {
+            if self.until_sync() == Some(Duration::ZERO) {
                 self.sync()?;
             }
         }
     }
 
-    /// How long the committer may sleep: until the next sync is due, or for ever.
-    fn patience(&self) -> Option<Duration> {
+    /// How long the committer may sleep.
+    fn patience(&self) -> Duration {
+        self.until_sync().map_or(LOOK, |until| until.min(LOOK))
+    }
+
+    /// When the next sync is due, if one is.
+    fn until_sync(&self) -> Option<Duration> {
         match (self.durability, self.unsynced_since) {
             (Durability::Relaxed { interval }, Some(since)) => {
                 let waited = self.shared.env.monotonic().saturating_sub(since);
@@ -137,6 +148,14 @@ impl Committer {
         }
         *self.shared.published.write() = self.engine.snapshot();
         Ok(())
+    }
+
+    /// Publishes a snapshot of the same state that reads the tables of now. Otherwise, until somebody writes, readers would
+    /// look into every run that was there at the last write, and these would stay on disk.
+    fn follow_tables(&self) {
+        if self.engine.has_moved() {
+            *self.shared.published.write() = self.engine.snapshot();
+        }
     }
 
     fn sync(&mut self) -> Result<()> {

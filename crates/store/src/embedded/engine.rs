@@ -44,6 +44,11 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// Returns a view of everything written so far.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
+    /// Whether the tables are others than at the last [`Engine::snapshot`], so that a new one would be read faster.
+    fn has_moved(&self) -> bool {
+        false
+    }
+
     /// Returns a view like [`Engine::snapshot`], for who reads much of `range`.
     fn snapshot_to_sweep(&self, _range: &KeyRange) -> Arc<dyn Snapshot> {
         self.snapshot()

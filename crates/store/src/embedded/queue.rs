@@ -89,22 +89,16 @@ impl Queue {
     }
 
     /// Takes the batches that wait, up to the limits of a group. Waits for the first one, but no
-    /// longer than `patience` if there is one.
-    pub(super) fn take(&self, patience: Option<Duration>) -> Taken {
+    /// longer than `patience`.
+    pub(super) fn take(&self, patience: Duration) -> Taken {
         let mut inside = self.inside.lock();
         while inside.waiting.is_empty() {
             if inside.refusal.is_some() {
                 return Taken::Closed;
             }
-            match patience {
-                None => self.changed.wait(&mut inside),
-                Some(patience) => {
-                    if self.changed.wait_for(&mut inside, patience).timed_out()
-                        && inside.waiting.is_empty()
-                    {
-                        return Taken::Nothing;
-                    }
-                }
+            let waited = self.changed.wait_for(&mut inside, patience);
+            if waited.timed_out() && inside.waiting.is_empty() && inside.refusal.is_none() {
+                return Taken::Nothing;
             }
         }
         Taken::Group(inside.take_group())
@@ -189,7 +183,7 @@ mod tests {
     }
 
     fn group(queue: &Queue) -> Vec<usize> {
-        match queue.take(Some(Duration::ZERO)) {
+        match queue.take(Duration::ZERO) {
             Taken::Group(group) => group.iter().map(|one| one.batch.bytes()).collect(),
             Taken::Nothing | Taken::Closed => Vec::new(),
         }
@@ -246,8 +240,8 @@ mod tests {
         let _commit = queue.push(batch(9), Duration::ZERO);
         queue.close();
         assert!(matches!(queue.push(batch(9), Duration::ZERO).wait(), Err(Error::Unavailable(_))));
-        assert!(matches!(queue.take(None), Taken::Group(_)));
-        assert!(matches!(queue.take(None), Taken::Closed));
+        assert!(matches!(queue.take(Duration::MAX), Taken::Group(_)));
+        assert!(matches!(queue.take(Duration::MAX), Taken::Closed));
         assert_eq!(queue.poisoned(), Ok(()));
     }
 

@@ -1,7 +1,7 @@
 //! The tree behind the [`Engine`] seam. One committer drives it, which keeps its waits simple.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -66,6 +66,8 @@ pub(crate) struct LsmEngine {
     writing: Mutex<()>,
     values: Arc<Values>,
     pub(super) since: Arc<Since>,
+    /// The version of the tables at the last snapshot.
+    shown: AtomicU64,
     env: Env,
 }
 
@@ -92,6 +94,7 @@ impl LsmEngine {
             writing: Mutex::default(),
             values: Arc::new(values),
             since: Arc::default(),
+            shown: AtomicU64::default(),
             env: options.env.clone(),
         })
     }
@@ -185,9 +188,14 @@ impl Engine for LsmEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        self.since.note(&self.database, &self.keyspace);
+        let version = self.since.note(&self.database, &self.keyspace);
+        self.shown.store(version, Ordering::Relaxed);
         let time = self.values.now();
         Arc::new(self.look(time, self.database.snapshot(), None))
+    }
+
+    fn has_moved(&self) -> bool {
+        self.keyspace.tree.current_version().id() != self.shown.load(Ordering::Relaxed)
     }
 
     fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {

@@ -29,18 +29,19 @@ type TablesOf = dyn Fn(&KeyRange) -> Vec<Vec<Table>> + Send + Sync;
 #[derive(Debug, Default)]
 pub(super) struct Since(Mutex<(VersionId, SeqNo)>);
 
-type VersionId = u64;
+pub(super) type VersionId = u64;
 
 impl Since {
-    /// Looks at the tables. Whoever takes a snapshot looks before, so that tables that nobody has seen are younger.
+    /// Looks at the tables and tells their version. Whoever takes a snapshot looks before, so that tables that nobody has seen are younger.
     ///
     /// The engine numbers every change of them like a write, so a snapshot from before has a lower number.
-    pub(super) fn note(&self, database: &Database, keyspace: &Keyspace) {
+    pub(super) fn note(&self, database: &Database, keyspace: &Keyspace) -> VersionId {
         let version = keyspace.tree.current_version().id();
         let mut known = self.0.lock();
         if known.0 != version {
             *known = (version, database.visible_seqno());
         }
+        version
     }
 
     /// Whether a snapshot at `seqno` was taken with the tables of `version`, which are those of the engine.

@@ -5,6 +5,7 @@
 //! a short scan took half the time of one in two and the memory. What is in memory goes to tables before, so a start
 //! after a crash has little to replay.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -27,9 +28,9 @@ const LOOKS_MAX: u32 = 1_000;
 
 /// Bytes outside the order that are worth the work.
 const UNORDERED_BYTES_MIN: u64 = 4 << 20;
-/// At least this part of all bytes must be outside the order, so that a byte is rewritten a few times only, however
-/// often writes come and rest.
-const UNORDERED_PART_MIN: u64 = 4;
+/// The part of all bytes that must be outside the order, after one look at rest and after many: a byte is rewritten a few
+/// times only, however often writes come and rest. A long rest is likely to go on, and to be one in which much is read.
+const UNORDERED_PARTS: RangeInclusive<u64> = 4..=16;
 // Limit: 2 GB of tables, half a minute of work in which the engine's other merges wait. Larger stores are left to these.
 const TABLE_BYTES_MAX: u64 = 2 << 30;
 
@@ -103,12 +104,14 @@ impl Watch {
     fn run(self) {
         stand_back();
         let mut before = self.database.seqno();
+        let mut n_looks = 0;
         while !self.is_over_after(LOOK) {
             let now = self.database.seqno();
             let is_at_rest =
                 now - before <= COMMITS_AT_REST && self.shared.n_loads.load(Ordering::SeqCst) == 0;
             before = now;
-            if is_at_rest && Bytes::of(&self.keyspace).is_worth_a_merge() {
+            n_looks = if is_at_rest { n_looks + 1 } else { 0 };
+            if is_at_rest && Bytes::of(&self.keyspace).is_worth_a_merge(n_looks) {
                 if let Err(error) = self.merge() {
                     // The engine's own merges go on, and say so when it cannot write any more.
                     tracing::warn!(%error, "cannot bring the tables into one order");
@@ -171,12 +174,15 @@ impl Bytes {
         Bytes { in_memory, above_last_level: in_tables - last, in_tables }
     }
 
-    fn is_worth_a_merge(self) -> bool {
+    /// Whether it is after so many looks at rest.
+    fn is_worth_a_merge(self, n_looks: u64) -> bool {
         let unordered = self.in_memory + self.above_last_level;
         let all = self.in_memory + self.in_tables;
+        let (first, last) = (UNORDERED_PARTS.start(), UNORDERED_PARTS.end());
+        let part = first.saturating_mul(n_looks).min(*last);
         all <= TABLE_BYTES_MAX
             && unordered >= UNORDERED_BYTES_MIN
-            && unordered >= all / UNORDERED_PART_MIN
+            && unordered.saturating_mul(part) >= all
     }
 }
 
@@ -191,19 +197,21 @@ mod tests {
         const MB: u64 = 1 << 20;
         #[rustfmt::skip]
         let table = [
-            // in memory, above the last level, in tables
-            (0,       0,         0,         false), // nothing
-            (3 * MB,  0,         0,         false), // too little
-            (5 * MB,  0,         0,         true),  // all in memory
-            (0,       256 * MB,  256 * MB,  true),  // just loaded
-            (0,       256 * MB,  1024 * MB, true),  // a quarter is new
-            (20 * MB, 20 * MB,   1024 * MB, false), // little is new
-            (0,       0,         1024 * MB, false), // in order
-            (0,       3000 * MB, 3000 * MB, false), // too much
+            // in memory, above the last level, in tables; after one look, and after ten
+            (0,       0,         0,         false, false), // nothing
+            (3 * MB,  0,         0,         false, false), // too little
+            (5 * MB,  0,         0,         true,  true),  // all in memory
+            (0,       256 * MB,  256 * MB,  true,  true),  // just loaded
+            (0,       256 * MB,  1024 * MB, true,  true),  // a quarter is new
+            (64 * MB, 64 * MB,   1024 * MB, false, true),  // some is new
+            (20 * MB, 20 * MB,   1024 * MB, false, false), // little is new
+            (0,       0,         1024 * MB, false, false), // in order
+            (0,       3000 * MB, 3000 * MB, false, false), // too much
         ];
-        for (in_memory, above_last_level, in_tables, expected) in table {
+        for (in_memory, above_last_level, in_tables, soon, late) in table {
             let bytes = Bytes { in_memory, above_last_level, in_tables };
-            assert_eq!(bytes.is_worth_a_merge(), expected, "{bytes:?}");
+            let is_worth = [1, 10].map(|n_looks| bytes.is_worth_a_merge(n_looks));
+            assert_eq!(is_worth, [soon, late], "{bytes:?}");
         }
     }
 

@@ -1,6 +1,9 @@
 //! Snapshots while the engine moves and merges what they show: here a merge can be asked for.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use model::Env;
@@ -9,17 +12,23 @@ use super::engine::LsmEngine;
 use super::moment::Moment;
 use super::rest;
 use crate::embedded::directory::Directory;
-use crate::embedded::engine::{Engine as _, Writes};
-use crate::{CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, KeyRange, Snapshot};
+use crate::embedded::engine::{Engine, Writes};
+use crate::embedded::store::EmbeddedStore;
+use crate::{
+    CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, KeyRange, Snapshot, Store as _,
+};
 
-fn open(folder: &tempfile::TempDir) -> LsmEngine {
-    let directory = Directory::lock(folder.path()).unwrap();
-    let options = EmbeddedOptions {
+fn options() -> EmbeddedOptions {
+    EmbeddedOptions {
         durability: Durability::Fsync,
         cache_bytes: CACHE_BYTES_DEFAULT,
         env: Env::system(),
-    };
-    LsmEngine::open(directory, &options).unwrap()
+    }
+}
+
+fn open(folder: &tempfile::TempDir) -> LsmEngine {
+    let directory = Directory::lock(folder.path()).unwrap();
+    LsmEngine::open(directory, &options()).unwrap()
 }
 
 fn write(engine: &LsmEngine, writes: &[(&'static str, Option<&'static str>)]) {
@@ -72,6 +81,30 @@ fn tables_are_those_of_the_snapshots_that_were_taken_with_them() {
     assert!(!is_found(first), "these tables came later, and nobody has seen them");
     let second = look();
     assert_eq!([first, second].map(is_found), [false, true]);
+}
+
+#[test]
+fn a_store_that_is_only_read_shows_the_tables_of_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Arc::new(open(&folder));
+    write(&engine, &[("k", Some("1"))]);
+    let store = EmbeddedStore::start(Arc::clone(&engine) as Arc<dyn Engine>, &options()).unwrap();
+    let before = store.snapshot();
+    assert!(!engine.has_moved());
+    rest::merge(&engine.keyspace).unwrap();
+    engine.snapshot_to_sweep(&KeyRange::all());
+    assert!(engine.has_moved(), "who sweeps has a snapshot of its own");
+    for _ in 0..600 {
+        if !engine.has_moved() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    let after = store.snapshot();
+    assert!(!Arc::ptr_eq(&before, &after));
+    for snapshot in [before, after] {
+        assert_eq!(all(&*snapshot, Direction::Forward), [("k".into(), "1".into())]);
+    }
 }
 
 #[test]
