@@ -146,15 +146,22 @@ impl Committer {
                 self.sync()?;
             }
         }
-        *self.shared.published.write() = self.engine.snapshot();
+        self.publish();
         Ok(())
+    }
+
+    fn publish(&self) {
+        let next = self.engine.snapshot();
+        let last = std::mem::replace(&mut *self.shared.published.write(), next);
+        // Outside the lock: with the last that shows them, files of old tables are deleted.
+        drop(last);
     }
 
     /// Publishes a snapshot of the same state that reads the tables of now. Otherwise, until somebody writes, readers would
     /// look into every run that was there at the last write, and these would stay on disk.
     fn follow_tables(&self) {
         if self.engine.has_moved() {
-            *self.shared.published.write() = self.engine.snapshot();
+            self.publish();
         }
     }
 

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use model::Value;
 use model::json::Picks;
 
-use super::condition::{Purpose, condition, item_path};
+use super::condition::item_path;
+use super::filter::{Purpose, condition};
 use super::ranked::words_index;
 use crate::bind::tree::{Aggregate, Base, Expr, Query};
 use crate::error::Result;

@@ -1,6 +1,7 @@
 //! The choice between a scan and the index, made by looking into the index with a bound.
 
-use super::condition::{Condition, Purpose, Seek, condition};
+use super::condition::{Condition, Seek};
+use super::filter::{Purpose, condition};
 use crate::ahead::{Announced, fetched};
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use super::aggregate::is_from_index;
 use super::choose::{Access, Need, choose, push_indented, seek_text};
-use super::condition::Purpose;
+use super::filter::Purpose;
 use super::order::order_access;
 use super::ranked::{Ranked, ranked};
 use crate::bind::tree::{Base, Query};

@@ -1,6 +1,6 @@
 //! How a query reaches its items: conditions that an index can answer, and the choice among the ways.
 //!
-//! `condition` takes from the filter what an index can tell; `choose` asks the index how much that is and decides;
+//! `filter` and `declared` take from the filter what an index can tell, as a `condition`; `choose` asks the index how much that is and decides;
 //! `explain` prints the decision. The filter itself is evaluated again on each item, so a wrong choice costs time and
 //! never rows. Only where one seek is the whole filter and its terms stand for one value each, the entries have answered
 //! it already (`Condition::is_answered`): pages of plain and of ordered rows then leave it out.
@@ -8,9 +8,12 @@
 mod aggregate;
 mod choose;
 mod condition;
+mod declared;
 mod explain;
+mod filter;
 mod order;
 mod ranked;
+mod terms;
 mod usage;
 
 pub(crate) use aggregate::group_from_index;

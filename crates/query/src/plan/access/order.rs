@@ -1,7 +1,8 @@
 //! Whether ORDER BY can follow an index instead of sorting.
 
 use super::choose::estimate;
-use super::condition::{Condition, Purpose, Seek, condition, item_path};
+use super::condition::{Condition, Seek, item_path};
+use super::filter::{Purpose, condition};
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
 use crate::index::{

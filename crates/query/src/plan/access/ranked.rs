@@ -3,7 +3,8 @@
 use model::Value;
 
 use super::choose::estimate;
-use super::condition::{Condition, Purpose, condition, item_path};
+use super::condition::{Condition, item_path};
+use super::filter::{Purpose, condition};
 use super::order::is_narrow;
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;

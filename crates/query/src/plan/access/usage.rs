@@ -1,6 +1,7 @@
 //! Which indexes a query uses and which it could use: the facts of the index metrics header.
 
-use super::condition::{Condition, Purpose, condition, item_path};
+use super::condition::{Condition, item_path};
+use super::filter::{Purpose, condition};
 use super::order::order_access;
 use crate::bind::tree::{Base, Query};
 use crate::index::{Declared, IndexPath};
