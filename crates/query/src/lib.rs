@@ -33,6 +33,7 @@ mod merged;
 mod operators;
 mod parse;
 mod parse_cache;
+mod places;
 mod plan;
 mod policy;
 mod resume;

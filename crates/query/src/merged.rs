@@ -5,10 +5,10 @@
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::index::{Declared, IndexPath, TermSpan};
+use crate::places::Places;
 use crate::source::{
     Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem,
 };
@@ -16,16 +16,12 @@ use crate::source::{
 /// Limit: sources that are read at once.
 pub const DEGREE_MAX: usize = 16;
 
-/// Numbers of one source are close to each other: their upper bits tell where to look first.
-const LOCALITY_BITS: u32 = 40;
-
 /// Sources that are queried as one.
 #[derive(Debug)]
 pub struct MergedSource<S> {
     sources: Vec<S>,
     degree: usize,
-    /// By the upper bits of a number: the source that had the last such item or index entry.
-    places: RefCell<BTreeMap<u64, usize>>,
+    places: RefCell<Places>,
 }
 
 impl<S: ItemSource + Sync> MergedSource<S> {
@@ -148,25 +144,15 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
         let entries = Merged::new(lists.collect(), move |left: &IndexEntry, right: &IndexEntry| {
             directed(direction, left.term.cmp(&right.term).then(left.number.cmp(&right.number)))
         });
-        // What was noted last; most lists have items of one locality.
-        let mut noted = vec![None; self.sources.len()];
         Box::new(entries.map(move |next| {
             let (place, entry) = next?;
-            // Whoever reads an entry is about to look for its item.
-            let locality = Some(entry.number >> LOCALITY_BITS);
-            if let Some(last) = noted.get_mut(place)
-                && *last != locality
-            {
-                *last = locality;
-                self.places.borrow_mut().insert(entry.number >> LOCALITY_BITS, place);
-            }
+            self.places.borrow_mut().note(entry.number, place);
             Ok(entry)
         }))
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>> {
-        let locality = number >> LOCALITY_BITS;
-        let likely = self.places.borrow().get(&locality).copied();
+        let likely = self.places.borrow().likely(number);
         if let Some(index) = likely.and_then(|likely| self.sources.get(likely)?.index())
             && let Some(item) = index.fetch(number)?
         {
@@ -177,7 +163,7 @@ impl<S: ItemSource + Sync> ItemIndex for MergedSource<S> {
                 continue;
             }
             if let Some(item) = index.fetch(number)? {
-                self.places.borrow_mut().insert(locality, place);
+                self.places.borrow_mut().note(number, place);
                 return Ok(Some(item));
             }
         }
