@@ -43,6 +43,7 @@ mod walk;
 pub use account::{Account, AccountOptions};
 pub use error::{Error, Result};
 pub use grant::{Grant, GrantMode};
+pub use items::{Explanation, RangePlan};
 pub use meter::{ContainerHeat, Enforcement, HotKey, MinuteUse, RangeHeat};
 pub use metrics::{AccountMetrics, OperationCount, RangeMetrics};
 pub use operation::*;

@@ -47,6 +47,52 @@ async fn only_keys_that_may_write_are_let_in() {
 }
 
 #[tokio::test]
+async fn a_query_is_explained_range_by_range() {
+    const PATH: &str = "/_orrery/dbs/d/colls/c/explain";
+    let server = Server::start().await.with_container().await;
+    let create = Call::create("a", r#"{"id":"1","pk":"a","n":1}"#);
+    assert_eq!(server.send(create).await.status, 201);
+    let explain = async |body: &str| post(&server, PATH, body).await;
+    let reply = explain(
+        r#"{"query":"SELECT * FROM c WHERE c.n = @n","parameters":[{"name":"@n","value":1}]}"#,
+    )
+    .await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let answer = reply.json();
+    let ranges = answer.get("ranges").and_then(Value::as_array).unwrap();
+    let plans: Vec<_> = ranges.iter().map(|range| range.get("plan").unwrap().as_str()).collect();
+    assert_eq!(answer.get("rangesInAll").unwrap().to_text(), ranges.len().to_string());
+    assert!(plans.iter().all(|plan| *plan == Some("stream\n  seek /n = 1\n")), "{plans:?}");
+    let used = answer.get("index").and_then(|index| index.get("utilized")).unwrap();
+    assert_eq!(used.to_text(), r#"["/n/?"]"#);
+
+    let of_key = explain(r#"{"query":"SELECT * FROM c ORDER BY c.n","partitionKey":["a"]}"#).await;
+    let of_key = of_key.json();
+    assert_eq!(of_key.get("ranges").and_then(Value::as_array).unwrap().len(), 1);
+    assert_eq!(of_key.get("needsMerge").and_then(Value::as_bool), Some(false));
+
+    let reply = explain(r#"{"query":"SELECT FROM"}"#).await;
+    reply.assert_error(400);
+    assert!(reply.text().contains("SC1001"), "{}", reply.text());
+    for bad in [
+        "{}",
+        r#"{"query":7}"#,
+        r#"{"query":"SELECT 1","parameters":[{"name":"n","value":1}]}"#,
+        r#"{"query":"SELECT 1","partitionKey":"a"}"#,
+        r#"{"query":"SELECT 1","partitionKey":["a","b"]}"#,
+        r#"{"query":"SELECT udf.none() FROM c"}"#,
+        r#"{"query":"SELECT 1","merge":true}"#,
+    ] {
+        explain(bad).await.assert_error(400);
+    }
+    post(&server, "/_orrery/dbs/d/colls/x/explain", r#"{"query":"SELECT 1"}"#)
+        .await
+        .assert_error(404);
+    get(&server, PATH).await.assert_error(405);
+    server.assert_alive().await;
+}
+
+#[tokio::test]
 async fn faults_hit_the_next_requests_that_match() {
     let server = Server::start().await.with_container().await;
     let rule = r#"{"match":{"action":"item_create","path":"dbs/d/colls/c"},

@@ -9,6 +9,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::distribution::DistributionArguments;
+use crate::explain::ExplainArguments;
 use crate::partitions::{MergeArguments, MoveArguments, PartitionsArguments, SplitArguments};
 use crate::rekey::RekeyArguments;
 use crate::repartition::RepartitionCommand;
@@ -23,6 +24,8 @@ Examples:
   orrery serve --data /var/lib/orrery --host 0.0.0.0 --key-file /etc/orrery/key
                                            serve a network with a key of your own
   orrery --min-partitions 5                every new container starts with at least five physical partitions
+  orrery explain shop/orders \"SELECT * FROM c WHERE c.total > 9\"
+                                           which ranges a query asks, and which index it uses
   orrery cert > orrery.pem                 the certificate that clients have to trust
   orrery keys                              all four account keys
   orrery reset --yes                       drop all data, keep the certificate
@@ -67,6 +70,8 @@ pub(crate) enum Command {
     /// Add or remove containers of a partitioned database, while it is used
     #[command(subcommand)]
     Repartition(RepartitionCommand),
+    /// Show how a query would run: the ranges that it asks, and how each finds its items
+    Explain(ExplainArguments),
     /// Show how evenly hash rings and synthetic keys spread
     Distribution(DistributionArguments),
 }

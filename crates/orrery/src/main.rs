@@ -9,9 +9,11 @@
 mod arguments;
 mod data_folder;
 mod distribution;
+mod explain;
 mod keys;
 mod log;
 mod maintenance;
+mod output;
 mod partitions;
 mod progress;
 mod rekey;
@@ -64,6 +66,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(Command::Move(arguments)) => partitions::relocate(&arguments),
         Some(Command::Rekey(rekey)) => rekey::run(&rekey),
         Some(Command::Repartition(command)) => repartition::run(&command),
+        Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Distribution(distribution)) => distribution::run(&distribution),
     }
 }

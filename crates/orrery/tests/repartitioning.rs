@@ -1,4 +1,4 @@
-//! `rekey`, `repartition` and `distribution` as a person or a script meets them, against a server of their own.
+//! `rekey`, `repartition`, `distribution` and `explain` as a person or a script meets them, against a server of their own.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -57,6 +57,35 @@ impl Scene {
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+#[test]
+fn a_query_is_explained() {
+    let scene = Scene::new();
+    block_on(async {
+        let (service, template) = (scene.service(), ContainerTemplate::new(["/city"]));
+        service.ensure().await.unwrap();
+        service.create_container("orders", &template).await;
+    });
+    let endpoint = scene.endpoint();
+    let explain = |query: &str, options: &[&str]| {
+        let command = ["explain", "--endpoint", &endpoint, "shop/orders", query];
+        output(&[&command, options].concat())
+    };
+    let query = "SELECT * FROM c WHERE c.city = @city AND c.total > 9";
+    let (status, plan, _) = explain(query, &["--parameter", "@city=Bern"]);
+    assert_eq!(status, 0);
+    for part in
+        ["asks 1 of 3 ranges", "seek /city = \"Bern\"", "would help   (/city ASC, /total ASC)"]
+    {
+        assert!(plan.contains(part), "{part} is missing in\n{plan}");
+    }
+    let (status, plan, _) =
+        explain("SELECT * FROM c", &["--json", "--partition-key", "[\"Bern\"]"]);
+    let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!((status, plan["ranges"].as_array().unwrap().len()), (0, 1));
+    let (status, _, message) = explain("SELECT FROM c", &[]);
+    assert!(status != 0 && message.contains("\n         ^^^^"), "{message}");
 }
 
 #[test]

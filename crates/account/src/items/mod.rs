@@ -6,6 +6,7 @@
 mod batch;
 mod bulk;
 mod changes;
+mod explain;
 mod feed;
 mod patience;
 mod point;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
 use partition::Logical;
 
+pub use explain::{Explanation, RangePlan};
 use patience::Patience;
 
 use crate::access::{self, Allowed, Right, Want};

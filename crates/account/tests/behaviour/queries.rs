@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use account::{ItemAction, QueryText};
-use model::Value;
+use model::{PartitionKey, Value};
 
-use crate::support::Client;
+use crate::support::{Client, link};
 
 async fn filled(n_ranges: u32) -> Client {
     let client = Client::with_container(n_ranges).await;
@@ -82,6 +82,51 @@ async fn queries_that_need_merging_are_refused_with_their_plan() {
         };
         assert_eq!(total, 30);
     }
+}
+
+#[tokio::test]
+async fn explanations_name_the_ranges_that_can_hold_results() {
+    let client = filled(4).await;
+    let udf = r#"{"id":"f","body":"function f(n) { return n; }"}"#;
+    client.create("dbs/d/colls/c/udfs", udf).await.expect(201);
+    let explain = |text: &str, key: Option<&str>| {
+        let query = QueryText { text: text.to_owned(), ..QueryText::default() };
+        let key = key.map(|key| PartitionKey::from_header(key).unwrap());
+        client.account.explain(&link("dbs/d/colls/c"), &query, key.as_ref())
+    };
+    let of = |text: &str, key: Option<&str>| {
+        let found = explain(text, key).unwrap();
+        assert_eq!(found.n_ranges, 4);
+        let mut plans: Vec<String> = found.asked.into_iter().map(|range| range.plan).collect();
+        let n_asked = plans.len();
+        plans.dedup();
+        (n_asked, plans.concat(), found.needs_merge)
+    };
+    let seek = || "stream\n  seek /n = 7\n".to_owned();
+    assert_eq!(of("SELECT * FROM c WHERE c.n = 7", None), (4, seek(), false));
+    assert_eq!(of("SELECT udf.f(c.id) FROM c WHERE c.n = 7", None), (4, seek(), false));
+    let (n_asked, plan, needs_merge) = of("SELECT * FROM c ORDER BY c.n DESC", None);
+    assert_eq!((n_asked, plan.as_str(), needs_merge), (4, "follow /n descending\n", true));
+    assert_eq!(of(r#"SELECT * FROM c WHERE c.pk = "k1" ORDER BY c.n"#, None).0, 1);
+    assert!(!of(r#"SELECT * FROM c WHERE c.pk = "k1" ORDER BY c.n"#, None).2);
+    assert_eq!(of("SELECT * FROM c", Some(r#"["k2"]"#)).0, 1);
+    assert_eq!(of(r#"SELECT * FROM c WHERE c.pk = "k1" AND c.pk = "k2""#, None).0, 0);
+    for (text, key) in [("SELECT x", None), ("SELECT 1", Some(r#"["a","b"]"#))] {
+        let error = explain(text, key).unwrap_err();
+        assert!(
+            matches!(error, account::Error::Query(_) | account::Error::PartitionKey(_)),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_container_without_items_has_the_indexes_of_its_policy() {
+    let client = Client::with_container(1).await;
+    let query = QueryText { text: "SELECT * FROM c WHERE c.n = 1".into(), ..QueryText::default() };
+    let found = client.account.explain(&link("dbs/d/colls/c"), &query, None).unwrap();
+    assert_eq!((found.usage.utilized, found.usage.potential), (vec!["/n/?".to_owned()], vec![]));
+    assert_eq!(client.items().query(&query.text).await.expect(200).rows, []);
 }
 
 /// Asks the server to merge, page by page.

@@ -5,6 +5,7 @@
 //! `docs/management.md` lists the routes.
 
 mod emulator;
+mod explain;
 pub(crate) mod faults;
 mod ranges;
 mod relocations;
@@ -163,6 +164,9 @@ async fn run(
         }
         ("POST", Route::Relocate { container, command }) => {
             relocations::start(account, &container, &command, body).await?
+        }
+        ("POST", Route::Explain { container }) => {
+            Done::ok(explain::explain(account, &container, body)?)
         }
         ("POST", Route::Throughput { container }) => {
             account.redistribute(&container, ranges::shares(body)?).await?;

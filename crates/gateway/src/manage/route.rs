@@ -5,7 +5,7 @@ use model::Value;
 use percent_encoding::percent_decode_str;
 
 use super::relocations::Command;
-use super::{faults, object};
+use super::{explain, faults, object};
 use crate::error::Error;
 
 /// Every route, for the root page and for the documentation.
@@ -16,6 +16,7 @@ const ROUTES: &[&str] = &[
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/split",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/move",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/merge",
+    "POST /_orrery/dbs/{db}/colls/{coll}/explain",
     "POST /_orrery/dbs/{db}/colls/{coll}/throughput",
     "POST /_orrery/dbs/{db}/colls/{coll}/hold",
     "POST /_orrery/dbs/{db}/colls/{coll}/release",
@@ -36,6 +37,7 @@ pub(crate) enum Route {
     Root,
     Ranges { container: Option<Link> },
     Reset { container: Option<Link> },
+    Explain { container: Link },
     Throughput { container: Link },
     Relocate { container: Link, command: Command },
     Hold { container: Link, is_held: bool },
@@ -75,6 +77,7 @@ impl Route {
             Route::Relocate { command: Command::Split(_), .. } => &["at", "wait"],
             Route::Relocate { command: Command::Merge, .. } => &["ranges", "wait"],
             Route::Relocate { command: Command::Move(_), .. } => &["store", "wait"],
+            Route::Explain { .. } => explain::PROPERTIES,
             Route::Throughput { .. } => &["ranges"],
             Route::Hold { .. } => &["step"],
             Route::Faults => faults::PROPERTIES,
@@ -92,6 +95,7 @@ impl Route {
         Ok(match rest {
             ["ranges"] => Route::Ranges { container: Some(container) },
             ["reset"] => Route::Reset { container: Some(container) },
+            ["explain"] => Route::Explain { container },
             ["throughput"] => Route::Throughput { container },
             ["hold"] => Route::Hold { container, is_held: true },
             ["release"] => Route::Hold { container, is_held: false },

@@ -15,6 +15,7 @@ use http::Method;
 use model::json::binary;
 
 pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row, is_indexing_directive};
+pub(crate) use self::query::text_and_parameters;
 use crate::{
     error::Error,
     headers::{Name, RequestHeaders},

@@ -27,19 +27,25 @@ impl Request<'_> {
             Value::Object(object) => object,
             _ => Object::new(),
         };
-        let Some(Value::String(text)) = object.remove("query") else {
-            return Err(invalid("a query is an object with the string 'query'"));
-        };
-        let parameters = match object.remove("parameters") {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(parameters)) => self::parameters(parameters)?,
-            Some(_) => return Err(invalid("'parameters' is an array")),
-        };
+        let query = text_and_parameters(&mut object)?;
         // Wire: `null` means the same as leaving it out.
         let resume_filter = object.remove("resumeFilter").filter(|it| !it.is_null());
         let merge = self.headers.merge()?;
-        Ok(QueryText { text, parameters, resume_filter, merge })
+        Ok(QueryText { resume_filter, merge, ..query })
     }
+}
+
+/// Takes `query` and `parameters` out of a body.
+pub(crate) fn text_and_parameters(body: &mut Object) -> Result<QueryText, Error> {
+    let Some(Value::String(text)) = body.remove("query") else {
+        return Err(invalid("a query is an object with the string 'query'"));
+    };
+    let parameters = match body.remove("parameters") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(parameters)) => self::parameters(parameters)?,
+        Some(_) => return Err(invalid("'parameters' is an array")),
+    };
+    Ok(QueryText { text, parameters, ..QueryText::default() })
 }
 
 fn parameters(values: Vec<Value>) -> Result<Vec<(String, Value)>, Error> {

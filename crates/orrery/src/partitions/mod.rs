@@ -8,6 +8,7 @@ use clap::Args;
 use client::rest::Account;
 use serde_json::Value;
 
+use crate::output;
 use crate::remote::{AccountArguments, block_on};
 
 pub(crate) use relocate::{MergeArguments, MoveArguments, SplitArguments};
@@ -46,20 +47,17 @@ pub(crate) fn show(arguments: &PartitionsArguments) -> Result<()> {
         }
     })?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&answer)?);
-        return Ok(());
+        return output::print_json(&answer);
     }
     let containers = match answer.get("containers").and_then(Value::as_array) {
         Some(containers) => containers.clone(),
         None => vec![answer],
     };
     if containers.is_empty() {
-        println!("no containers");
+        return output::print("no containers\n");
     }
-    for container in &containers {
-        print!("{}", picture::container(container, arguments.keys));
-    }
-    Ok(())
+    let shown = containers.iter().map(|container| picture::container(container, arguments.keys));
+    output::print(&shown.collect::<String>())
 }
 
 pub(crate) fn split(arguments: &SplitArguments) -> Result<()> {
@@ -75,7 +73,7 @@ pub(crate) fn relocate(arguments: &MoveArguments) -> Result<()> {
 }
 
 /// The path of a container in the management API.
-fn path(name: &str) -> Result<String> {
+pub(crate) fn path(name: &str) -> Result<String> {
     let (database, container) =
         name.split_once('/').context("a container is named DATABASE/CONTAINER")?;
     ensure!(!database.is_empty() && !container.is_empty(), "{name:?} is no DATABASE/CONTAINER");

@@ -49,16 +49,20 @@ impl Look {
         if let Some(last) = last.filter(is_same) {
             return Ok(Some(Arc::clone(last)));
         }
-        let Some(bytes) = reader.snapshot.get(&reader.keys.index_state())? else { return Ok(None) };
-        let state = match last {
-            Some(last) if last.bytes == bytes => Arc::clone(&last.state),
-            _ => Arc::new(State::decode(&bytes)?),
+        let n_items = reader.head()?.n_items;
+        let bytes = reader.snapshot.get(&reader.keys.index_state())?;
+        let state = match (&bytes, last) {
+            (Some(bytes), Some(last)) if last.bytes == *bytes => Arc::clone(&last.state),
+            (Some(bytes), _) => Arc::new(State::decode(bytes)?),
+            // Before its first item a partition has what its first item will bring.
+            (None, _) if n_items == 0 => Arc::new(State::new(&reader.settings.index_policy)),
+            (None, _) => return Ok(None),
         };
         Ok(Some(Arc::new(Look {
             snapshot: Arc::downgrade(&reader.snapshot),
-            bytes,
+            bytes: bytes.unwrap_or_default(),
             state,
-            n_items: reader.head()?.n_items,
+            n_items,
             numbers: Mutex::default(),
         })))
     }

@@ -67,8 +67,7 @@ impl Book {
         let state = if let Some(bytes) = state {
             State::decode(&bytes)?
         } else {
-            let rules = Arc::new(Rules::settled(IndexPolicy::none()));
-            State { rules, epoch: 0, n_paths: 0, progress: 0 }
+            State::new(&IndexPolicy::none())
         };
         let mut book = Book {
             rules: state.rules,

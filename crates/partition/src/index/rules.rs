@@ -61,6 +61,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The index of a partition that never had an item.
+    pub(crate) fn new(policy: &IndexPolicy) -> State {
+        State { rules: Arc::new(Rules::settled(policy.clone())), epoch: 0, n_paths: 0, progress: 0 }
+    }
+
     pub(crate) fn encode(&self) -> Bytes {
         let policies = std::iter::once(&self.rules.policy).chain(&self.rules.previous);
         let record = IndexRecord {

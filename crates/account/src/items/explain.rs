@@ -1,0 +1,120 @@
+//! How a query would run, range by range, without running it.
+
+use std::sync::Arc;
+
+use model::{EpkRange, PartitionKey, RangeId};
+use partition::{Logical, Scope, Source};
+use query::{IndexUsage, PrepareOptions, Statement};
+
+use super::query::prepare_options;
+use super::udfs;
+use crate::account::Account;
+use crate::container::Container;
+use crate::error::{Error, Result};
+use crate::operation::{Link, QueryText, ResourceKind};
+use crate::range_map::Range;
+use crate::scripts::script_of;
+use crate::threads::beside_requests;
+
+/// How a query would run now.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// The ranges that can hold results, in the order of the hash space.
+    pub asked: Vec<RangePlan>,
+    pub n_ranges: usize,
+    /// Whether rows of several ranges have to be merged, by the client or by the server.
+    pub needs_merge: bool,
+    pub usage: IndexUsage,
+}
+
+/// How a query would run in one range: an operator per line, its input indented below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangePlan {
+    pub range: RangeId,
+    pub plan: String,
+}
+
+impl Account {
+    /// Explains a query over a container, or over what `key` covers of it.
+    ///
+    /// # Errors
+    /// No such container, a key that does not fit it, an error in the text, or that of the store.
+    pub fn explain(
+        &self,
+        container: &Link,
+        query: &QueryText,
+        key: Option<&PartitionKey>,
+    ) -> Result<Explanation> {
+        let (container, options) = self.to_explain(container, query)?;
+        let statement = Statement::prepare(&query.text, &query.parameters, &options)?;
+        let reach = Reach::new(&container, &statement, key)?;
+        let mut usage = IndexUsage::default();
+        let mut asked = Vec::new();
+        for range in container.ranges.iter() {
+            let Some(source) = reach.source(range) else { continue };
+            if asked.is_empty() {
+                usage = statement.index_usage(&source);
+            }
+            let plan = beside_requests(|| statement.explain(&source))?;
+            asked.push(RangePlan { range: range.id(), plan });
+        }
+        let needs_merge = asked.len() > 1 && query::needs_gateway_refusal(&statement).is_some();
+        Ok(Explanation { asked, n_ranges: container.ranges.len(), needs_merge, usage })
+    }
+
+    fn to_explain(
+        &self,
+        link: &Link,
+        query: &QueryText,
+    ) -> Result<(Arc<Container>, PrepareOptions)> {
+        let tables = self.inner.catalog.tables();
+        let number = tables.find_owner(link)?.number();
+        let container = tables.container(number).cloned().ok_or(Error::OwnerNotFound)?;
+        let mut options = prepare_options(&self.inner, &container).clone();
+        if udfs::may_call(&query.text) {
+            let functions = tables.children(number, ResourceKind::Udf, 0).map(|it| script_of(it));
+            options.udf_host = Some(udfs::host_of(&functions.collect::<Vec<_>>()));
+        }
+        Ok((container, options))
+    }
+}
+
+/// Where a query can find anything.
+struct Reach {
+    spans: Vec<EpkRange>,
+    /// The one logical partition, if a complete key was given.
+    logical: Option<Logical>,
+}
+
+impl Reach {
+    fn new(
+        container: &Container,
+        statement: &Statement,
+        key: Option<&PartitionKey>,
+    ) -> Result<Reach> {
+        let definition = &container.properties.definition;
+        let Some(key) = key else {
+            let spans = query::epk_ranges(statement, definition);
+            return Ok(Reach { spans, logical: None });
+        };
+        definition.check_prefix(key)?;
+        let of_key = definition.epk_range_of_prefix(key);
+        if definition.check(key).is_ok() {
+            let logical = Some(Logical::new(definition, key.clone()));
+            return Ok(Reach { spans: vec![of_key], logical });
+        }
+        let spans = query::epk_ranges(statement, definition);
+        let spans = spans.iter().filter_map(|span| span.intersect(&of_key)).collect();
+        Ok(Reach { spans, logical: None })
+    }
+
+    fn source(&self, range: &Range) -> Option<Source> {
+        let parts = self.spans.iter().filter_map(|span| span.intersect(&range.entry.epks));
+        let parts: Vec<EpkRange> = parts.collect();
+        match (&self.logical, parts.as_slice()) {
+            (_, []) => None,
+            (Some(logical), _) => Some(range.partition.source(&Scope::Logical(logical.clone()))),
+            (None, parts) => Some(range.partition.source_in(parts)),
+        }
+    }
+}
