@@ -298,11 +298,11 @@ struct LsmSnapshot {
 }
 
 impl LsmSnapshot {
-    fn scan_tables(&self, range: &KeyRange) -> Option<Merged> {
+    fn scan_tables(&self, range: &KeyRange, direction: Direction) -> Option<Merged> {
         let seqno = self.view.seqno();
         let find = || Moment::find(&self.keyspace, &self.since, seqno);
         let moment = self.moment.get_or_init(find);
-        moment.as_ref().map(|moment| scan::scan(moment, range, seqno))
+        moment.as_ref().map(|moment| scan::scan(moment, range, direction, seqno))
     }
 }
 
@@ -336,9 +336,7 @@ impl Snapshot for LsmSnapshot {
         if range.is_empty() {
             return Box::new(std::iter::empty());
         }
-        if direction == Direction::Forward
-            && let Some(merged) = self.scan_tables(&range)
-        {
+        if let Some(merged) = self.scan_tables(&range, direction) {
             return Box::new(merged);
         }
         let found = self.view.range::<&[u8], _>(&self.keyspace, range.as_bounds());

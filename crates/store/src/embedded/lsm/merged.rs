@@ -1,16 +1,19 @@
 //! Several sorted sources as one.
 
+use std::cmp::Ordering;
+
 use fjall::{LsmError, Slice};
 use lsm_tree::InternalValue;
 
 use super::engine::to_error;
-use crate::{KeyValue, Result};
+use crate::{Direction, KeyValue, Result};
 
 /// A version of a key, or why it could not be read.
 pub(super) type Found = Result<InternalValue, LsmError>;
 pub(super) type Versions = Box<dyn Iterator<Item = Found> + Send>;
 
-/// What the memory or a run has of the range: all versions of a key that the snapshot shows, the youngest first.
+/// What the memory or a run has of the range: all versions of a key that the snapshot shows, the youngest first, or
+/// backward last.
 pub(super) struct Run {
     next: Option<InternalValue>,
     versions: Versions,
@@ -31,36 +34,47 @@ impl Run {
 /// The runs as one: of each key the youngest version, unless that says that it is gone. After an error it is over.
 pub(super) struct Merged {
     runs: Vec<Run>,
+    direction: Direction,
     stage: Stage,
 }
 
 enum Stage {
     Begin,
-    /// The run whose next version is the first of all, and the lowest next key of the others: as long as the first run
-    /// stays below, there is nothing to choose.
+    /// The run whose next version is the first of all, and the first next key of the others: as long as the first run
+    /// stays before that, there is nothing to choose.
     Among(usize, Option<Slice>),
     End,
 }
 
 impl Merged {
-    pub(super) fn new(runs: Vec<Run>) -> Merged {
-        Merged { runs, stage: Stage::Begin }
+    pub(super) fn new(runs: Vec<Run>, direction: Direction) -> Merged {
+        Merged { runs, direction, stage: Stage::Begin }
+    }
+
+    /// Compares what comes first.
+    fn order<T: Ord>(&self, left: &T, right: &T) -> Ordering {
+        match self.direction {
+            Direction::Forward => left.cmp(right),
+            Direction::Backward => right.cmp(left),
+        }
     }
 
     /// Finds the run that comes first.
     fn choose(&mut self) {
         self.runs.retain(|run| run.next.is_some());
         let keys = || self.runs.iter().filter_map(|run| Some(&run.next.as_ref()?.key)).enumerate();
-        let Some((first, _)) = keys().min_by_key(|(_, key)| *key) else {
+        let Some((first, _)) = keys().min_by(|(_, left), (_, right)| self.order(*left, *right))
+        else {
             self.stage = Stage::End;
             return;
         };
         let others = keys().filter(|(index, _)| *index != first);
-        let bound = others.map(|(_, key)| &key.user_key).min().cloned();
+        let others = others.map(|(_, key)| &key.user_key);
+        let bound = others.min_by(|left, right| self.order(*left, *right)).cloned();
         self.stage = Stage::Among(first, bound);
     }
 
-    /// The next version of all: by key, then the youngest first.
+    /// The next version of all: by key, then by age.
     fn advance(&mut self) -> Result<Option<InternalValue>, LsmError> {
         if let Stage::Begin = self.stage {
             for run in &mut self.runs {
@@ -72,7 +86,10 @@ impl Merged {
         let Some(run) = self.runs.get_mut(*first) else { return Ok(None) };
         let version = run.advance()?;
         let is_first = match (&run.next, bound) {
-            (Some(next), Some(bound)) => next.key.user_key < *bound,
+            (Some(next), Some(bound)) => match self.direction {
+                Direction::Forward => next.key.user_key < *bound,
+                Direction::Backward => next.key.user_key > *bound,
+            },
             (next, None) => next.is_some(),
             (None, _) => false,
         };
@@ -88,9 +105,12 @@ impl Merged {
     }
 
     fn next_entry(&mut self) -> Result<Option<InternalValue>, LsmError> {
-        while let Some(version) = self.advance()? {
+        while let Some(mut version) = self.advance()? {
             while self.next_key() == Some(&version.key.user_key) {
-                self.advance()?;
+                let other = self.advance()?;
+                if self.direction == Direction::Backward {
+                    version = other.unwrap_or(version);
+                }
             }
             if !version.is_tombstone() {
                 return Ok(Some(version));

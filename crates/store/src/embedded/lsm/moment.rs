@@ -14,7 +14,7 @@ use lsm_tree::{InternalValue, Memtable, Table, ValueType};
 use parking_lot::Mutex;
 
 use super::merged::{Found, Run};
-use crate::KeyRange;
+use crate::{Direction, KeyRange};
 
 /// How often a look at tables and memory is repeated when the engine changes them meanwhile.
 const LOOKS_MAX: usize = 100;
@@ -91,21 +91,30 @@ impl Moment {
     }
 
     /// What the memory has of the range; `None` if that is nothing.
-    pub(super) fn in_memory(&self, range: &KeyRange, seqno: SeqNo) -> Option<Run> {
-        // Before all versions of the first key. The engine has no name for its empty one, which nothing is before.
-        let next = match range.start() {
-            [] => Bound::Unbounded,
-            start => Bound::Included(InternalValue::from_components(
-                start,
-                [].as_slice(),
-                SeqNo::MAX,
-                ValueType::Value,
-            )),
+    pub(super) fn in_memory(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        seqno: SeqNo,
+    ) -> Option<Run> {
+        let first = match direction {
+            Direction::Forward => Some(range.start()),
+            Direction::Backward => range.end(),
         };
+        // Before all versions of a key. The engine has no name for its empty one, which nothing is before.
+        let next = first.filter(|key| !key.is_empty()).map_or(Bound::Unbounded, |key| {
+            let empty = [].as_slice();
+            let before = InternalValue::from_components(key, empty, SeqNo::MAX, ValueType::Value);
+            match direction {
+                Direction::Forward => Bound::Included(before),
+                Direction::Backward => Bound::Excluded(before),
+            }
+        });
         let mut versions = InMemory {
             memory: Arc::clone(&self.memory),
             next,
             range: range.clone(),
+            direction,
             seqno,
             chunk: VecDeque::new(),
             is_over: false,
@@ -121,13 +130,14 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// Versions in memory that a snapshot shows: by key, then the youngest first. Takes them in chunks, because a cursor
-/// would have to borrow the memory.
+/// Versions in memory that a snapshot shows: by key, then the youngest first, or all of that backward. Takes them in
+/// chunks, because a cursor would have to borrow the memory.
 struct InMemory {
     memory: Arc<Memtable>,
     /// Where the next chunk begins; only the key counts.
     next: Bound<InternalValue>,
     range: KeyRange,
+    direction: Direction,
     seqno: SeqNo,
     chunk: VecDeque<InternalValue>,
     is_over: bool,
@@ -144,10 +154,17 @@ impl InMemory {
     }
 
     fn chunk_of(&self, n: usize) -> VecDeque<InternalValue> {
-        let start = self.next.as_ref().map(|version| &version.key);
-        let entries = self.memory.items.range((start, Bound::Unbounded));
-        let is_before_end = |key: &[u8]| self.range.end().is_none_or(|end| key < end);
-        let entries = entries.take_while(|entry| is_before_end(&entry.key().user_key));
+        let next = self.next.as_ref().map(|version| &version.key);
+        let items = &self.memory.items;
+        let entries: Box<dyn Iterator<Item = _>> = match self.direction {
+            Direction::Forward => Box::new(items.range((next, Bound::Unbounded))),
+            Direction::Backward => Box::new(items.range((Bound::Unbounded, next)).rev()),
+        };
+        let is_inside = |key: &[u8]| match self.direction {
+            Direction::Forward => self.range.end().is_none_or(|end| key < end),
+            Direction::Backward => key >= self.range.start(),
+        };
+        let entries = entries.take_while(|entry| is_inside(&entry.key().user_key));
         let shown = entries.filter(|entry| entry.key().seqno < self.seqno);
         let versions =
             shown.map(|it| InternalValue { key: it.key().clone(), value: it.value().clone() });

@@ -11,21 +11,30 @@ use lsm_tree::Table;
 
 use super::merged::{Found, Merged, Run};
 use super::moment::Moment;
-use crate::KeyRange;
+use crate::{Direction, KeyRange};
 
-/// Reads `range` in ascending order as a snapshot at `seqno` shows it, of which this is the moment.
-pub(super) fn scan(moment: &Moment, range: &KeyRange, seqno: SeqNo) -> Merged {
-    let runs = moment.tables_of(range).into_iter().map(|tables| run(tables, range, seqno));
-    Merged::new(runs.chain(moment.in_memory(range, seqno)).collect())
+/// Reads `range` as a snapshot at `seqno` shows it, of which this is the moment.
+pub(super) fn scan(
+    moment: &Moment,
+    range: &KeyRange,
+    direction: Direction,
+    seqno: SeqNo,
+) -> Merged {
+    let runs = moment.tables_of(range).into_iter().map(|tables| {
+        debug_assert!(
+            tables.iter().all(|table| table.get_highest_seqno() < seqno),
+            "a snapshot is younger than the tables of its moment"
+        );
+        match direction {
+            Direction::Forward => run(tables, range),
+            Direction::Backward => run_backward(tables, range),
+        }
+    });
+    Merged::new(runs.chain(moment.in_memory(range, direction, seqno)).collect(), direction)
 }
 
 /// What the tables of one run have of the range.
-fn run(mut tables: Vec<Table>, range: &KeyRange, seqno: SeqNo) -> Run {
-    let is_older = |table: &Table| table.get_highest_seqno() < seqno;
-    debug_assert!(
-        tables.iter().all(is_older),
-        "a snapshot is younger than the tables of its moment"
-    );
+fn run(mut tables: Vec<Table>, range: &KeyRange) -> Run {
     let start = Slice::from(range.start());
     let from =
         |table: &Table| table.range((Bound::Included(start.clone()), Bound::<Slice>::Unbounded));
@@ -44,4 +53,18 @@ fn run(mut tables: Vec<Table>, range: &KeyRange, seqno: SeqNo) -> Run {
         table.range((start, Bound::<Slice>::Unbounded))
     });
     Run::new(versions.take_while(is_before_end))
+}
+
+/// The same from the end.
+fn run_backward(tables: Vec<Table>, range: &KeyRange) -> Run {
+    let end = range.end().map_or(Bound::Unbounded, |end| Bound::Excluded(Slice::from(end)));
+    let start = Slice::from(range.start());
+    let is_after_start = move |found: &Found| {
+        found.as_ref().ok().is_none_or(|version| version.key.user_key >= start)
+    };
+    let versions = tables.into_iter().rev().enumerate().flat_map(move |(at, table)| {
+        let end = if at == 0 { end.clone() } else { Bound::Unbounded };
+        table.range((Bound::<Slice>::Unbounded, end)).rev()
+    });
+    Run::new(versions.take_while(is_after_start))
 }

@@ -11,7 +11,7 @@ use lsm_tree::Table;
 
 use super::merged::{Found, Merged, Run, Versions};
 use super::moment::Moment;
-use crate::KeyRange;
+use crate::{Direction, KeyRange};
 
 /// What a snapshot shows of a range, and where to read it.
 pub(super) struct Swift {
@@ -31,7 +31,8 @@ impl Swift {
         if range.is_empty() || !self.range.covers(range) {
             return None;
         }
-        let mut runs: Vec<Run> = self.moment.in_memory(range, self.seqno).into_iter().collect();
+        let mut runs: Vec<Run> =
+            self.moment.in_memory(range, Direction::Forward, self.seqno).into_iter().collect();
         for tables in self.moment.tables_of(range) {
             let (is_only, range, seqno) = (tables.len() == 1, range.clone(), self.seqno);
             let versions = tables.into_iter().flat_map(move |it| versions_of(&it, &range, is_only));
@@ -40,7 +41,7 @@ impl Swift {
             };
             runs.push(Run::new(versions.filter(is_shown)));
         }
-        Some(Merged::new(runs))
+        Some(Merged::new(runs, Direction::Forward))
     }
 }
 

@@ -140,8 +140,50 @@ fn every_snapshot_agrees_with_its_map_across_merges() {
         }
         // Every other round leaves old snapshots unread until after the next change of tables.
         for (snapshot, map) in ages.iter().step_by(1 + usize::try_from(random(3)).unwrap()) {
-            let expected: Vec<_> = map.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
-            assert_eq!(all(&**snapshot, Direction::Forward), expected, "round {round}");
+            let [start, end] = [random(N_KEYS), random(N_KEYS)].map(|n| format!("{n:02}"));
+            let some = KeyRange::new(start.min(end.clone()), end);
+            for range in [KeyRange::all(), some] {
+                assert_both_ways(&**snapshot, map, &range);
+            }
         }
     }
+}
+
+/// Compares what a snapshot shows of a range, from both ends, with a map.
+fn assert_both_ways(snapshot: &dyn Snapshot, map: &BTreeMap<Bytes, Bytes>, range: &KeyRange) {
+    let expected = map.iter().filter(|(key, _)| range.contains(key));
+    let mut expected: Vec<_> = expected.map(|(k, v)| (k.clone(), v.clone())).collect();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let found: Vec<_> = snapshot.scan(range.clone(), direction).map(Result::unwrap).collect();
+        assert_eq!(found, expected, "{range:?} {direction:?}");
+        expected.reverse();
+    }
+}
+
+#[test]
+fn runs_of_several_tables_are_read_from_both_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let mut map = BTreeMap::new();
+    for keys in [["a", "b", "c"], ["k", "l", "m"], ["s", "t", "u"]] {
+        write(&engine, &keys.map(|key| (key, Some("1"))));
+        engine.flush().unwrap();
+        map.extend(keys.map(|key| (Bytes::from(key), Bytes::from("1"))));
+    }
+    // Younger versions, in memory.
+    write(&engine, &[("b", Some("2")), ("l", None), ("z", Some("2"))]);
+    map.extend([("b", "2"), ("z", "2")].map(|(key, value)| (key.into(), value.into())));
+    map.remove("l".as_bytes());
+    let snapshot = engine.snapshot();
+    let moment =
+        Moment::find(&engine.keyspace, &engine.since, engine.database.visible_seqno()).unwrap();
+    let n_tables: Vec<usize> = moment.tables_of(&KeyRange::all()).iter().map(Vec::len).collect();
+    assert_eq!(n_tables, [3], "tables that do not overlap are one run");
+    let ends = ["", "a", "b", "d", "l", "m", "t", "v", "zz"];
+    for (at, start) in ends.iter().enumerate() {
+        for end in ends.iter().skip(at + 1) {
+            assert_both_ways(&*snapshot, &map, &KeyRange::new(*start, *end));
+        }
+    }
+    assert_both_ways(&*snapshot, &map, &KeyRange::all());
 }
