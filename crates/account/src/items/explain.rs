@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use model::{EpkRange, PartitionKey, RangeId};
-use partition::{Logical, Scope, Source};
+use model::{PartitionKey, RangeId};
 use query::{IndexUsage, PrepareOptions, Statement};
 
-use super::query::prepare_options;
+use super::query::{Target, name_key, prepare_options};
+use super::scope::FeedScope;
 use super::udfs;
 use crate::account::Account;
 use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::operation::{Link, QueryText, ResourceKind};
-use crate::range_map::Range;
 use crate::scripts::script_of;
 use crate::threads::beside_requests;
 
@@ -35,7 +34,7 @@ pub struct RangePlan {
 }
 
 impl Account {
-    /// Explains a query over a container, or over what `key` covers of it.
+    /// Explains the text of a query over a container, or over what `key` covers of it.
     ///
     /// # Errors
     /// No such container, a key that does not fit it, an error in the text, or that of the store.
@@ -47,16 +46,22 @@ impl Account {
     ) -> Result<Explanation> {
         let (container, options) = self.to_explain(container, query)?;
         let statement = Statement::prepare(&query.text, &query.parameters, &options)?;
-        let reach = Reach::new(&container, &statement, key)?;
+        let definition = &container.properties.definition;
+        let target = Target::new(FeedScope::of_key(definition, key)?, &statement, definition);
+        let epks = &target.scope.epks;
         let mut usage = IndexUsage::default();
         let mut asked = Vec::new();
-        for range in container.ranges.iter() {
-            let Some(source) = reach.source(range) else { continue };
+        for range in container.ranges.overlapping(epks) {
+            let part = epks.part_of(&range.entry.epks);
+            let Some(source) = part.and_then(|part| target.source(range, &part)) else { continue };
             if asked.is_empty() {
                 usage = statement.index_usage(&source);
             }
             let plan = beside_requests(|| statement.explain(&source))?;
             asked.push(RangePlan { range: range.id(), plan });
+        }
+        if target.scope.logical.is_some() {
+            name_key(&container, &mut usage.utilized);
         }
         let needs_merge = asked.len() > 1 && query::needs_gateway_refusal(&statement).is_some();
         Ok(Explanation { asked, n_ranges: container.ranges.len(), needs_merge, usage })
@@ -76,45 +81,5 @@ impl Account {
             options.udf_host = Some(udfs::host_of(&functions.collect::<Vec<_>>()));
         }
         Ok((container, options))
-    }
-}
-
-/// Where a query can find anything.
-struct Reach {
-    spans: Vec<EpkRange>,
-    /// The one logical partition, if a complete key was given.
-    logical: Option<Logical>,
-}
-
-impl Reach {
-    fn new(
-        container: &Container,
-        statement: &Statement,
-        key: Option<&PartitionKey>,
-    ) -> Result<Reach> {
-        let definition = &container.properties.definition;
-        let Some(key) = key else {
-            let spans = query::epk_ranges(statement, definition);
-            return Ok(Reach { spans, logical: None });
-        };
-        definition.check_prefix(key)?;
-        let of_key = definition.epk_range_of_prefix(key);
-        if definition.check(key).is_ok() {
-            let logical = Some(Logical::new(definition, key.clone()));
-            return Ok(Reach { spans: vec![of_key], logical });
-        }
-        let spans = query::epk_ranges(statement, definition);
-        let spans = spans.iter().filter_map(|span| span.intersect(&of_key)).collect();
-        Ok(Reach { spans, logical: None })
-    }
-
-    fn source(&self, range: &Range) -> Option<Source> {
-        let parts = self.spans.iter().filter_map(|span| span.intersect(&range.entry.epks));
-        let parts: Vec<EpkRange> = parts.collect();
-        match (&self.logical, parts.as_slice()) {
-            (_, []) => None,
-            (Some(logical), _) => Some(range.partition.source(&Scope::Logical(logical.clone()))),
-            (None, parts) => Some(range.partition.source_in(parts)),
-        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use model::{Charge, EpkRange, Failure, Status, Value};
+use model::{Charge, EpkRange, Failure, PartitionKeyDefinition, Status, Value};
 use partition::Source;
 use query::{
     Features, ItemSource, PageRequest, PrepareOptions, ResumeFilter, Statement, WatchedSource,
@@ -56,6 +56,17 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// A scope, less what the filter says can hold no results. Ranges follow each other.
+    pub(super) fn new(
+        scope: FeedScope,
+        statement: &Statement,
+        definition: &PartitionKeyDefinition,
+    ) -> Target {
+        let is_several = scope.logical.is_none();
+        let spans = is_several.then(|| spans_of(statement, definition, &scope.epks));
+        Target { scope, spans, merge: None }
+    }
+
     /// What of a range, within a span, can hold results; `None` if nothing can.
     pub(super) fn source(&self, range: &Range, epks: &EpkRange) -> Option<Source> {
         // Nearly always: all of it can, and nothing has to be cut.
@@ -100,7 +111,7 @@ impl ItemRequest<'_> {
         }
         let mut usage = totals.index_usage.unwrap_or_default();
         if target.scope.logical.is_some() && extras.wants_index_metrics != IndexMetrics::No {
-            self.name_key(&mut usage.utilized);
+            name_key(&self.container, &mut usage.utilized);
         }
         outcome.facts.index_metrics =
             query_facts::index_metrics(extras.wants_index_metrics, &usage);
@@ -111,16 +122,6 @@ impl ItemRequest<'_> {
     /// a step of a short query.
     pub(super) fn time_for(&self, extras: Extras) -> Duration {
         if extras.wants_query_metrics { self.inner.env().monotonic() } else { Duration::ZERO }
-    }
-
-    /// Wire: a query of one logical partition uses the paths of the key.
-    fn name_key(&self, utilized: &mut Vec<String>) {
-        for path in &self.container.properties.definition.path_texts {
-            let spec = format!("{path}/?");
-            if !utilized.contains(&spec) {
-                utilized.push(spec);
-            }
-        }
     }
 
     pub(super) fn query_plan(
@@ -179,10 +180,7 @@ impl ItemRequest<'_> {
             return Ok(Target { scope, spans: None, merge: None });
         }
         let definition = &self.container.properties.definition;
-        let spans: Vec<EpkRange> = query::epk_ranges(statement, definition)
-            .iter()
-            .filter_map(|span| span.intersect(&scope.epks))
-            .collect();
+        let spans = spans_of(statement, definition, &scope.epks);
         let n_ranges = || self.container.ranges.overlapping(&scope.epks).take(2).count();
         if scope.is_single(self) || self.key.is_some() && n_ranges() == 1 {
             // An aggregate has a row even where no item can match.
@@ -336,6 +334,26 @@ impl ItemRequest<'_> {
             failed.facts.charge = query_facts::charge(&query::Metrics::default());
         }
         failed
+    }
+}
+
+/// The parts of a span that can hold results, by what the filter says of the partition key.
+fn spans_of(
+    statement: &Statement,
+    definition: &PartitionKeyDefinition,
+    epks: &EpkRange,
+) -> Vec<EpkRange> {
+    let spans = query::epk_ranges(statement, definition);
+    spans.iter().filter_map(|span| span.intersect(epks)).collect()
+}
+
+/// Wire: a query of one logical partition uses the paths of the key.
+pub(super) fn name_key(container: &Container, utilized: &mut Vec<String>) {
+    for path in &container.properties.definition.path_texts {
+        let spec = format!("{path}/?");
+        if !utilized.contains(&spec) {
+            utilized.push(spec);
+        }
     }
 }
 

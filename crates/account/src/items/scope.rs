@@ -3,7 +3,7 @@
 //! Wire: protocol.md §8.1. A partition key, a range, a span of effective partition keys, or everything; they
 //! may be combined, and then all of them hold.
 
-use model::EpkRange;
+use model::{EpkRange, PartitionKey, PartitionKeyDefinition};
 use partition::{Logical, Scope};
 
 use super::ItemRequest;
@@ -23,6 +23,27 @@ pub(super) struct FeedScope {
 }
 
 impl FeedScope {
+    /// What a key covers, or everything without one.
+    pub(super) fn of_key(
+        definition: &PartitionKeyDefinition,
+        key: Option<&PartitionKey>,
+    ) -> Result<FeedScope> {
+        let mut scope =
+            FeedScope { epks: EpkRange::full(), logical: None, text: Vec::new(), is_empty: false };
+        if let Some(key) = key {
+            definition.check_prefix(key)?;
+            scope.epks = definition.epk_range_of_prefix(key);
+            scope.text = key.encode(definition);
+            match definition.check(key) {
+                Ok(()) => scope.logical = Some(Logical::new(definition, key.clone())),
+                // A prefix of a hierarchical key covers its span; elsewhere it names nothing.
+                Err(_) if !key.components().is_empty() && definition.paths.len() > 1 => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(scope)
+    }
+
     /// The part of `range` that a cursor over `epks` covers.
     pub(super) fn within(&self, range: &Range, epks: &EpkRange) -> Scope {
         match &self.logical {
@@ -40,21 +61,9 @@ impl FeedScope {
 
 impl ItemRequest<'_> {
     pub(super) fn scope(&self) -> Result<FeedScope> {
-        let definition = &self.container.properties.definition;
-        let mut scope =
-            FeedScope { epks: EpkRange::full(), logical: None, text: Vec::new(), is_empty: false };
         self.allowed.check_key(self.key.as_ref())?;
-        if let Some(key) = &self.key {
-            definition.check_prefix(key)?;
-            scope.epks = definition.epk_range_of_prefix(key);
-            scope.text = key.encode(definition);
-            match definition.check(key) {
-                Ok(()) => scope.logical = Some(Logical::new(definition, key.clone())),
-                // A prefix of a hierarchical key covers its span; elsewhere it names nothing.
-                Err(_) if !key.components().is_empty() && definition.paths.len() > 1 => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let definition = &self.container.properties.definition;
+        let mut scope = FeedScope::of_key(definition, self.key.as_ref())?;
         if let Some(id) = self.range {
             let range = self.named_range(id)?;
             self.narrow(&mut scope, &range.entry.epks)?;

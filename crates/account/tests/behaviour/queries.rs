@@ -110,6 +110,8 @@ async fn explanations_name_the_ranges_that_can_hold_results() {
     assert_eq!(of(r#"SELECT * FROM c WHERE c.pk = "k1" ORDER BY c.n"#, None).0, 1);
     assert!(!of(r#"SELECT * FROM c WHERE c.pk = "k1" ORDER BY c.n"#, None).2);
     assert_eq!(of("SELECT * FROM c", Some(r#"["k2"]"#)).0, 1);
+    let of_key = explain("SELECT * FROM c", Some(r#"["k2"]"#)).unwrap();
+    assert_eq!(of_key.usage.utilized, ["/pk/?"], "as the index metrics of such a query say");
     assert_eq!(of(r#"SELECT * FROM c WHERE c.pk = "k1" AND c.pk = "k2""#, None).0, 0);
     for (text, key) in [("SELECT x", None), ("SELECT 1", Some(r#"["a","b"]"#))] {
         let error = explain(text, key).unwrap_err();

@@ -28,8 +28,8 @@ const LOOKS_MAX: u32 = 1_000;
 
 /// Bytes outside the order that are worth the work.
 const UNORDERED_BYTES_MIN: u64 = 4 << 20;
-/// The part of all bytes that must be outside the order, after one look at rest and after many: a byte is rewritten a few
-/// times only, however often writes come and rest. A long rest is likely to go on, and to be one in which much is read.
+/// The part of all bytes that must be outside the order, after one look at rest and after many: no byte is rewritten more
+/// often than the last says, however often writes come and rest. A long rest is likely to go on, and much to be read in it.
 const UNORDERED_PARTS: RangeInclusive<u64> = 4..=16;
 // Limit: 2 GB of tables, half a minute of work in which the engine's other merges wait. Larger stores are left to these.
 const TABLE_BYTES_MAX: u64 = 2 << 30;
