@@ -7,6 +7,8 @@ use clap::Args;
 use client::distribution::Report;
 use indicatif::ProgressBar;
 
+use crate::output;
+
 #[derive(Debug, Args)]
 pub(crate) struct DistributionArguments {
     /// Keys that are placed on each ring
@@ -31,7 +33,7 @@ pub(crate) fn run(arguments: &DistributionArguments) -> Result<()> {
         spinner.tick();
     })?;
     spinner.finish_and_clear();
-    print!("{}", report.to_markdown());
+    output::print(&report.to_markdown())?;
     if let Some(file) = &arguments.svg {
         std::fs::write(file, report.to_svg())
             .with_context(|| format!("cannot write {}", file.display()))?;

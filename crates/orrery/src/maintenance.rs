@@ -9,6 +9,7 @@ use model::Env;
 use crate::arguments::{CertArguments, KeyArguments, ResetArguments};
 use crate::data_folder::DataFolder;
 use crate::keys::AccountKeys;
+use crate::output;
 
 /// Drops the store of a folder whose server is stopped. The lock proves that it is.
 pub(crate) fn reset(arguments: &ResetArguments) -> Result<()> {
@@ -48,7 +49,7 @@ pub(crate) fn cert(arguments: &CertArguments) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let certificate = gateway::certificate::load_or_create(folder, &[], &Env::system())?;
     match &arguments.output {
-        None => print!("{}", certificate.pem()),
+        None => output::print(certificate.pem())?,
         Some(file) => fs::write(file, certificate.pem())
             .with_context(|| format!("cannot write {}", file.display()))?,
     }
@@ -57,9 +58,11 @@ pub(crate) fn cert(arguments: &CertArguments) -> Result<()> {
 
 pub(crate) fn keys(arguments: &KeyArguments) -> Result<()> {
     let keys = AccountKeys::resolve(arguments)?;
-    println!("primary              {}", keys.primary.as_str());
-    println!("secondary            {}", keys.secondary.as_str());
-    println!("read-only            {}", keys.read_only.as_str());
-    println!("secondary read-only  {}", keys.secondary_read_only.as_str());
-    Ok(())
+    output::print(&format!(
+        "primary              {}\nsecondary            {}\nread-only            {}\nsecondary read-only  {}\n",
+        keys.primary.as_str(),
+        keys.secondary.as_str(),
+        keys.read_only.as_str(),
+        keys.secondary_read_only.as_str()
+    ))
 }
