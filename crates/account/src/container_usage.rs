@@ -1,4 +1,4 @@
-//! Quota, usage and statistics of a container, for those who ask for them.
+//! Quota, usage and statistics of a container, for those who ask for them and for clients from before one could ask.
 //!
 //! Wire: protocol.md §4.2, partitioning.md §2.10. Sizes are in KB.
 
@@ -14,6 +14,8 @@ use crate::range_map::Range;
 
 /// Limit: 50 GB per physical partition.
 const RANGE_KB: u64 = 50 << 20;
+/// Wire: clients of older API versions are told quota and usage without asking (their resolvers decide by them).
+const QUOTA_ASKED_SINCE: &str = "2018-12-31";
 /// Limit: logical partitions listed per range; the service samples three.
 const LOGICAL_SAMPLE: usize = 3;
 
@@ -36,7 +38,7 @@ pub(crate) fn add(
     resource: &mut Object,
     facts: &mut Facts,
 ) {
-    if options.wants_quota {
+    if options.wants_quota || options.is_before(QUOTA_ASKED_SINCE) {
         facts.quota = Some(quota(container));
         facts.usage = Some(usage(tables, container));
         let progress = container.ranges.iter().map(|range| range.partition.index_progress());

@@ -78,6 +78,13 @@ pub struct Options {
     pub api_version: Option<String>,
 }
 
+impl Options {
+    /// Says whether the client speaks a version before `version`. Versions are dates: their text order is their time order.
+    pub(crate) fn is_before(&self, version: &str) -> bool {
+        self.api_version.as_deref().is_some_and(|own| own < version)
+    }
+}
+
 /// Read consistency, weakest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Consistency {

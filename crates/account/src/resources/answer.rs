@@ -11,11 +11,13 @@ use crate::catalog::record::Record;
 use crate::catalog::show::{envelope, show};
 use crate::catalog::tables::Tables;
 use crate::catalog::{offers, permissions};
+use crate::container::Container;
 use crate::container_usage;
 use crate::operation::ResourceKind;
 use crate::outcome::{Body, Facts, Outcome};
 use crate::relocate;
 use crate::seal::Sealer;
+use crate::session;
 
 /// Wire: metadata charges are flat.
 pub(super) const READ_CHARGE: Charge = Charge::from_hundredths(100);
@@ -51,6 +53,7 @@ pub(super) fn answer(
         }
         ResourceKind::Container => {
             if let Some(container) = tables.container(record.number) {
+                served_by_first_range(container, &mut facts);
                 container_usage::add(
                     request.options,
                     &tables,
@@ -64,6 +67,16 @@ pub(super) fn answer(
     }
     let body = Body::Resource(to_bytes(&Value::Object(resource)));
     Outcome { status, body, facts }
+}
+
+/// Wire: a container is described by its first physical partition, whose position the answer has. Some clients take the
+/// session token of such an answer for one of items, so it must be one.
+fn served_by_first_range(container: &Container, facts: &mut Facts) {
+    let Some(range) = container.ranges.iter().next() else { return };
+    let lsn = range.partition.lsn();
+    facts.range = Some(range.id());
+    facts.lsn = Some(lsn);
+    facts.session = session::token(&[(range.id(), lsn)]);
 }
 
 /// Facts of an answer about the last record of `chain`.

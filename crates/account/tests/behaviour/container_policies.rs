@@ -251,3 +251,19 @@ async fn quota_and_statistics_come_on_demand() {
     let statistics = answer.value.get("statistics").and_then(Value::as_array).unwrap();
     assert_eq!(statistics.len(), 2);
 }
+
+/// The spillover resolver of the first SDKs decides by these, and has no way to ask for them.
+#[tokio::test]
+async fn old_clients_are_told_quota_usage_and_position_unasked() {
+    let client = Client::with_container(1).await;
+    client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    for (version, is_told) in [("2016-07-11", true), ("2018-09-17", true), ("2018-12-31", false)] {
+        let client = client.with_options(|options| options.api_version = Some(version.into()));
+        let facts = client.read("dbs/d/colls/c").await.facts;
+        let usage = facts.usage.filter(|usage| usage.contains("documentsCount=1;"));
+        assert_eq!(usage.is_some(), is_told, "{version}");
+        assert_eq!(facts.quota.is_some(), is_told, "{version}");
+        assert_eq!(facts.index_progress, is_told.then_some(100), "{version}");
+        assert_eq!(facts.session.unwrap().to_string(), "0:-1#2", "{version}");
+    }
+}
