@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::operation::{Consistency, Options};
 use crate::range_map::Range;
 
-/// Wire: a single region has one epoch.
-pub(crate) const VERSION: i64 = -1;
+/// Wire: before this API version tokens have no version, and clients read no other form.
+const VERSIONED_SINCE: &str = "2018-06-18";
 
 pub(crate) fn consistency_name(consistency: Consistency) -> &'static str {
     match consistency {
@@ -48,14 +48,13 @@ pub(crate) fn check_read(
     let Some(entry) = token.lsn_for(range.id(), container.parents(range.id())) else {
         return Ok(());
     };
-    let lsn = range.partition.lsn();
-    let is_ahead = entry.version > VERSION || entry.version == VERSION && entry.lsn > lsn;
+    let is_ahead = entry.is_ahead_of(SessionEntry::FIRST_VERSION, range.partition.lsn());
     if is_ahead { Err(Error::SessionUnavailable) } else { Ok(()) }
 }
 
-/// The token of a response that `ranges` served, each of them named once.
-pub(crate) fn token(ranges: &[(RangeId, model::Lsn)]) -> Option<SessionToken> {
-    let entry =
-        |&(range, lsn): &(RangeId, model::Lsn)| SessionEntry { range, version: VERSION, lsn };
+/// The token of a response that `ranges` served, each of them named once, in the form that the client knows.
+pub(crate) fn token(options: &Options, ranges: &[(RangeId, model::Lsn)]) -> Option<SessionToken> {
+    let version = (!options.is_before(VERSIONED_SINCE)).then_some(SessionEntry::FIRST_VERSION);
+    let entry = |&(range, lsn): &(RangeId, model::Lsn)| SessionEntry { range, version, lsn };
     (!ranges.is_empty()).then(|| SessionToken::of_ranges(ranges.iter().map(entry)))
 }

@@ -143,8 +143,10 @@ fn session(out: &mut BytesMut, token: &SessionToken) {
         }
         put_number(out, entry.range.0.into());
         out.put_u8(b':');
-        put_signed(out, entry.version);
-        out.put_u8(b'#');
+        if let Some(version) = entry.version {
+            put_signed(out, version);
+            out.put_u8(b'#');
+        }
         put_number(out, entry.lsn.0);
     }
 }
@@ -230,7 +232,7 @@ mod tests {
     fn full() -> Facts {
         Facts {
             charge: Charge::from_hundredths(571),
-            session: Some(SessionToken::single(RangeId(3), -1, Lsn(15))),
+            session: Some(SessionToken::single(RangeId(3), Some(-1), Lsn(15))),
             lsn: Some(Lsn(15)),
             item_lsn: Some(Lsn(14)),
             range: Some(RangeId(3)),
@@ -313,7 +315,7 @@ mod tests {
 
     #[test]
     fn sessions_are_written_as_the_model_shows_them() {
-        for text in ["0:-1#15", "0:-1#15,1:-1#8,42:3#18446744073709551615", ""] {
+        for text in ["0:-1#15", "0:15", "0:-1#15,1:-1#8,42:3#18446744073709551615", ""] {
             let token = SessionToken::parse(text).unwrap();
             let mut out = BytesMut::new();
             session(&mut out, &token);

@@ -1,8 +1,8 @@
 //! Session tokens: how far into each range a client has seen.
 //!
 //! Grammar: `range ":" version "#" lsn ( "#" region "=" lsn )*`, entries parted by commas. We write
-//! `0:-1#15,1:-1#8` (one region, so version −1 until a merge and no region list). The old simple form `0:15`
-//! is read, never written, because some clients fail on it.
+//! `0:-1#15,1:-1#8` (one region, so version −1 until a merge and no region list). The simple form `0:15` is
+//! read from everybody and written only for clients so old that they know no other: newer ones fail on it.
 //!
 //! Reading is lenient: an entry whose range we do not know (the master's `M`) is skipped by the
 //! caller or here, since tokens outlive splits and containers.
@@ -21,16 +21,24 @@ const ENTRIES_MAX: usize = 65_536;
 pub struct SessionEntry {
     /// The range, as it was named when the token was issued.
     pub range: RangeId,
-    /// The topology epoch: −1 at first, bumped by merges, not by splits.
-    pub version: i64,
+    /// The topology epoch: −1 at first, bumped by merges, not by splits. The simple form names none.
+    pub version: Option<i64>,
     /// The last commit seen.
     pub lsn: Lsn,
 }
 
 impl SessionEntry {
+    /// The version of a range that nothing has happened to. Wire: a single region has one epoch.
+    pub const FIRST_VERSION: i64 = -1;
+
     /// Orders by what was seen: a higher version supersedes, then the lsn counts.
     fn progress(&self) -> (i64, Lsn) {
-        (self.version, self.lsn)
+        (self.version.unwrap_or(Self::FIRST_VERSION), self.lsn)
+    }
+
+    /// Says whether this client has seen more than a range at `version` and `lsn` has.
+    pub fn is_ahead_of(&self, version: i64, lsn: Lsn) -> bool {
+        self.progress() > (version, lsn)
     }
 }
 
@@ -72,7 +80,7 @@ impl SessionToken {
     }
 
     /// Returns the token for one range.
-    pub fn single(range: RangeId, version: i64, lsn: Lsn) -> SessionToken {
+    pub fn single(range: RangeId, version: Option<i64>, lsn: Lsn) -> SessionToken {
         SessionToken { entries: vec![SessionEntry { range, version, lsn }] }
     }
 
@@ -113,7 +121,10 @@ impl fmt::Display for SessionToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, SessionEntry { range, version, lsn }) in self.entries.iter().enumerate() {
             let separator = if index == 0 { "" } else { "," };
-            write!(f, "{separator}{range}:{version}#{lsn}")?;
+            match version {
+                Some(version) => write!(f, "{separator}{range}:{version}#{lsn}")?,
+                None => write!(f, "{separator}{range}:{lsn}")?,
+            }
         }
         Ok(())
     }
@@ -132,9 +143,9 @@ fn parse_entry(text: &str) -> Option<Parsed> {
             let mut parts = rest.split('#');
             let lsn = parts.next()?;
             parts.all(is_region).then_some(())?;
-            (version.parse().ok()?, lsn)
+            (Some(version.parse().ok()?), lsn)
         }
-        None => (-1, vector),
+        None => (None, vector),
     };
     // Some SDKs start with a negative lsn for "nothing seen".
     let lsn = Lsn(u64::try_from(lsn.parse::<i128>().ok()?.max(0)).ok()?);
@@ -180,7 +191,11 @@ mod tests {
     use super::*;
 
     fn entry(range: u32, version: i64, lsn: u64) -> SessionEntry {
-        SessionEntry { range: RangeId(range), version, lsn: Lsn(lsn) }
+        SessionEntry { range: RangeId(range), version: Some(version), lsn: Lsn(lsn) }
+    }
+
+    fn simple(range: u32, lsn: u64) -> SessionEntry {
+        SessionEntry { range: RangeId(range), version: None, lsn: Lsn(lsn) }
     }
 
     #[track_caller]
@@ -194,7 +209,8 @@ mod tests {
         check("0:0#15#1=15", &[entry(0, 0, 15)]);
         check("0:-1#15,1:-1#8", &[entry(0, -1, 15), entry(1, -1, 8)]);
         check(" 0:-1#15 , 1:2#8#1=7#2=-1 ", &[entry(0, -1, 15), entry(1, 2, 8)]);
-        check("0:15", &[entry(0, -1, 15)]);
+        check("0:15", &[simple(0, 15)]);
+        check("0:15,1:-1#8,2:9", &[simple(0, 15), entry(1, -1, 8), simple(2, 9)]);
         check("0:-1#-1", &[entry(0, -1, 0)]);
         check("M:-1#3,2:-1#4", &[entry(2, -1, 4)]);
         check("", &[]);
@@ -221,11 +237,31 @@ mod tests {
     fn a_range_named_twice_keeps_what_was_seen_last() {
         check("1:-1#5,0:-1#9,1:-1#7,1:-1#6", &[entry(1, -1, 7), entry(0, -1, 9)]);
         check("1:-1#500,1:0#7", &[entry(1, 0, 7)]);
-        let mut token = SessionToken::single(RangeId(1), -1, Lsn(5));
+        check("1:5,1:-1#4", &[simple(1, 5)]);
+        check("1:4,1:-1#5", &[entry(1, -1, 5)]);
+        let mut token = SessionToken::single(RangeId(1), Some(-1), Lsn(5));
         token.push(entry(1, -1, 4));
         token.push(entry(2, -1, 1));
         token.push(entry(1, -1, 6));
         assert_eq!(token.to_string(), "1:-1#6,2:-1#1");
+    }
+
+    #[test]
+    fn each_form_is_written_as_it_was_read() {
+        for text in ["0:12", "0:-1#12", "0:12,1:4", "0:-1#12,1:4"] {
+            assert_eq!(SessionToken::parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_token_is_ahead_by_version_first_and_the_simple_form_has_the_first() {
+        let lsn = Lsn(10);
+        for ahead in [simple(0, 11), entry(0, -1, 11), entry(0, 0, 1)] {
+            assert!(ahead.is_ahead_of(-1, lsn), "{ahead:?}");
+        }
+        for behind in [simple(0, 10), entry(0, -1, 10), entry(0, -2, 99)] {
+            assert!(!behind.is_ahead_of(-1, lsn), "{behind:?}");
+        }
     }
 
     #[test]

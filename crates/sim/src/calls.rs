@@ -45,7 +45,7 @@ impl Refusal {
 pub(crate) struct Caller {
     pub(crate) account: Arc<Account>,
     env: Env,
-    session: BTreeMap<u32, (i64, u64)>,
+    session: BTreeMap<u32, (Option<i64>, u64)>,
 }
 
 impl Caller {

@@ -300,7 +300,7 @@ impl ItemRequest<'_> {
     /// Facts of an answer that these ranges served, each up to an LSN.
     fn facts_of(&self, served: &[(RangeId, Lsn)]) -> Facts {
         let mut facts = self.facts();
-        facts.session = session::token(served);
+        facts.session = session::token(self.options, served);
         if let [(range, lsn)] = served {
             facts.range = Some(*range);
             facts.lsn = Some(*lsn);

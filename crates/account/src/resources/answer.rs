@@ -13,7 +13,7 @@ use crate::catalog::tables::Tables;
 use crate::catalog::{offers, permissions};
 use crate::container::Container;
 use crate::container_usage;
-use crate::operation::ResourceKind;
+use crate::operation::{Options, ResourceKind};
 use crate::outcome::{Body, Facts, Outcome};
 use crate::relocate;
 use crate::seal::Sealer;
@@ -53,7 +53,7 @@ pub(super) fn answer(
         }
         ResourceKind::Container => {
             if let Some(container) = tables.container(record.number) {
-                served_by_first_range(container, &mut facts);
+                served_by_first_range(request.options, container, &mut facts);
                 container_usage::add(
                     request.options,
                     &tables,
@@ -71,12 +71,12 @@ pub(super) fn answer(
 
 /// Wire: a container is described by its first physical partition, whose position the answer has. Some clients take the
 /// session token of such an answer for one of items, so it must be one.
-fn served_by_first_range(container: &Container, facts: &mut Facts) {
+fn served_by_first_range(options: &Options, container: &Container, facts: &mut Facts) {
     let Some(range) = container.ranges.iter().next() else { return };
     let lsn = range.partition.lsn();
     facts.range = Some(range.id());
     facts.lsn = Some(lsn);
-    facts.session = session::token(&[(range.id(), lsn)]);
+    facts.session = session::token(options, &[(range.id(), lsn)]);
 }
 
 /// Facts of an answer about the last record of `chain`.

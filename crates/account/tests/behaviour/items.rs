@@ -158,6 +158,32 @@ async fn preconditions_reach_the_item() {
 }
 
 #[tokio::test]
+async fn old_clients_get_session_tokens_without_a_version_and_may_send_both_forms() {
+    let client = Client::with_container(1).await;
+    #[rustfmt::skip]
+    let table = [
+        (Some("2014-08-21"), "0:"), (Some("2017-11-15"), "0:"), (Some("2018-06-18"), "0:-1#"), (Some("2020-07-15"), "0:-1#"),
+        (None, "0:-1#"),
+    ];
+    for (n, (version, start)) in table.into_iter().enumerate() {
+        let client = client.with_options(|options| options.api_version = version.map(Into::into));
+        let body = format!(r#"{{"id":"{n}","pk":"a"}}"#);
+        let written = client.items().create(&body).await.expect(201);
+        let lsn = written.facts.lsn.unwrap().0;
+        assert_eq!(written.facts.session.unwrap().to_string(), format!("{start}{lsn}"));
+        let again = client.items().create(&body).await.expect(409);
+        assert_eq!(again.facts.session.unwrap().to_string(), format!("{start}{lsn}"));
+        let feed = client.items().feed().await.expect(200);
+        assert_eq!(feed.facts.session.unwrap().to_string(), format!("{start}{lsn}"));
+        for (token, code) in [("0:1", 200), ("0:-1#1", 200), ("0:99", 404), ("0:-1#99", 404)] {
+            let token = SessionToken::parse(token).unwrap();
+            let client = client.with_options(|options| options.session = Some(token));
+            client.items().key(r#"["a"]"#).read(&n.to_string()).await.expect(code);
+        }
+    }
+}
+
+#[tokio::test]
 async fn sessions_are_honoured() {
     let client = Client::with_container(1).await;
     let written = client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
