@@ -26,7 +26,15 @@ pub enum Error {
          resource limit several times."
     )]
     Blocked { id: String },
-    #[error("The arguments of a stored procedure must be a JSON array")]
+    /// Wire: of functions the service speaks of `resources`.
+    #[error(
+        "The script with id '{id}' is blocked for execution because it has violated its allowed \
+         resources limit several times."
+    )]
+    FunctionBlocked { id: String },
+    #[error(
+        "The arguments of a stored procedure must be a JSON array, or an object that is like one"
+    )]
     ArgumentsInvalid,
     #[error("The script response is too large: the limit is {limit} characters")]
     ResponseTooLarge { limit: usize },
@@ -48,7 +56,7 @@ impl Failure for Error {
             Self::Uncompilable { .. } => Status::SCRIPT_COMPILE,
             Self::Threw { status, .. } => *status,
             Self::TimedOut { .. } => Status::REQUEST_TIMEOUT,
-            Self::Blocked { .. } => Status::FORBIDDEN,
+            Self::Blocked { .. } | Self::FunctionBlocked { .. } => Status::FORBIDDEN,
             Self::ArgumentsInvalid => Status::BAD_REQUEST,
             Self::ResponseTooLarge { .. } => Status::TOO_LARGE,
             Self::Host(error) => error.status,

@@ -7,6 +7,9 @@ use crate::bridge::Thrown;
 use crate::limits::ERROR_TEXT_MAX;
 use crate::sandbox::Sandbox;
 
+const OUT_OF_MEMORY: &str =
+    "null, which a script throws, or the engine when the memory of a script is used up";
+
 pub(crate) enum Exception {
     Thrown(Persistent<Value<'static>>),
     /// The engine or its binding failed; there is no value.
@@ -30,7 +33,12 @@ impl Exception {
         };
         sandbox.make_room();
         sandbox.context().with(|ctx| {
-            let described = thrown.restore(&ctx).and_then(|thrown| {
+            let thrown = thrown.restore(&ctx);
+            // The engine throws this when there is no room for an error that would say so.
+            if thrown.as_ref().is_ok_and(Value::is_null) {
+                return plain(OUT_OF_MEMORY.to_owned());
+            }
+            let described = thrown.and_then(|thrown| {
                 let describe: Function<'_> = sandbox.api(&ctx, "describe")?;
                 describe.call::<_, Array<'_>>((thrown,))
             });

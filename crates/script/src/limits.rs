@@ -15,8 +15,10 @@ pub(crate) const THREADS_LOST_MAX: usize = 4;
 // Limit: versions of scripts whose traits a thread remembers.
 pub(crate) const TRAITS_MAX: usize = 1_000;
 
-// Limit: overruns in a row before a script is refused, and for how long.
-pub(crate) const OVERRUNS_MAX: u32 = 3;
+// Limit: strikes in a row before a script is refused, and for how long. A run that was stopped is several at once; one
+// that ended by itself, after the time in which calls are accepted, is one.
+pub(crate) const STRIKES_MAX: u32 = 6;
+pub(crate) const STRIKES_OF_OVERRUN: u32 = 2;
 pub(crate) const REFUSED_FOR: Duration = Duration::from_secs(30);
 
 // Limit: scripts whose overruns are remembered.

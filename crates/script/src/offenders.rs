@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::limits::{OFFENDERS_MAX, OVERRUNS_MAX, REFUSED_FOR};
+use crate::error::Error;
+use crate::limits::{OFFENDERS_MAX, REFUSED_FOR, STRIKES_MAX, STRIKES_OF_OVERRUN};
 
 #[derive(Debug, Default)]
 pub(crate) struct Offenders(Mutex<HashMap<Arc<str>, Record>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
-    n_overruns: u32,
+    n_strikes: u32,
     refused_until: Duration,
     is_refused_for_good: bool,
 }
@@ -24,11 +25,34 @@ impl Offenders {
         records.get(version).is_some_and(|it| it.is_refused_for_good || now < it.refused_until)
     }
 
+    /// Notes how a run ended, and whether it took longer than a run should.
+    pub(crate) fn judge(
+        &self,
+        version: &Arc<str>,
+        error: Option<&Error>,
+        is_long: bool,
+        now: Duration,
+    ) {
+        match error {
+            Some(Error::TimedOut { .. }) => self.overran(version, now),
+            Some(Error::Threw { text, .. }) if text.ends_with("out of memory") => {
+                self.overran(version, now);
+            }
+            _ if is_long => self.strike(version, 1, now),
+            Some(_) => {}
+            None => self.behaved(version),
+        }
+    }
+
     /// Notes that a run took too much time or memory.
     pub(crate) fn overran(&self, version: &Arc<str>, now: Duration) {
+        self.strike(version, STRIKES_OF_OVERRUN, now);
+    }
+
+    fn strike(&self, version: &Arc<str>, n_strikes: u32, now: Duration) {
         self.note(version, |record| {
-            record.n_overruns += 1;
-            if record.n_overruns >= OVERRUNS_MAX {
+            record.n_strikes += n_strikes;
+            if record.n_strikes >= STRIKES_MAX {
                 *record =
                     Record { refused_until: now.saturating_add(REFUSED_FOR), ..Record::default() };
             }
@@ -41,7 +65,7 @@ impl Offenders {
     }
 
     /// Notes that a run stayed within its limits.
-    pub(crate) fn behaved(&self, version: &str) {
+    fn behaved(&self, version: &str) {
         let mut records = self.0.lock();
         if !records.is_empty() {
             records.remove(version);
@@ -69,7 +93,7 @@ mod tests {
     #[test]
     fn a_script_is_refused_after_overruns_in_a_row_and_only_for_a_while() {
         let (offenders, version) = (Offenders::default(), Arc::from("v"));
-        for _ in 1..OVERRUNS_MAX {
+        for _ in 1..STRIKES_MAX / STRIKES_OF_OVERRUN {
             offenders.overran(&version, NOW);
             assert!(!offenders.is_refused(&version, NOW));
         }
@@ -82,11 +106,21 @@ mod tests {
     #[test]
     fn a_good_run_forgives_overruns() {
         let (offenders, version) = (Offenders::default(), Arc::from("v"));
-        for _ in 0..2 * OVERRUNS_MAX {
+        for _ in 0..2 * STRIKES_MAX {
             offenders.overran(&version, NOW);
             offenders.behaved(&version);
         }
         assert!(!offenders.is_refused(&version, NOW));
+    }
+
+    #[test]
+    fn runs_that_end_late_by_themselves_count_less() {
+        let (offenders, version) = (Offenders::default(), Arc::from("v"));
+        for _ in 0..STRIKES_MAX {
+            assert!(!offenders.is_refused(&version, NOW));
+            offenders.judge(&version, None, true, NOW);
+        }
+        assert!(offenders.is_refused(&version, NOW));
     }
 
     #[test]

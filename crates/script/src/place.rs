@@ -19,6 +19,7 @@ use crate::invocation::{Here, Invocation};
 use crate::limits::{
     BRIEF_MEMORY_BYTES, BRIEF_SCRIPTS_MAX, BRIEF_TIME, BRIEF_TIME_SPENT, Limits, QUICK_TIME,
 };
+use crate::offenders::Offenders;
 use crate::pool::Worker;
 
 static N_PLACES: AtomicU64 = AtomicU64::new(0);
@@ -36,12 +37,13 @@ struct Inner {
     id: u64,
     env: Env,
     limits: Limits,
+    offenders: Arc<Offenders>,
     /// Versions of scripts that may run here.
     brief: RwLock<HashSet<Arc<str>>>,
 }
 
 impl Place {
-    pub(crate) fn new(env: Env, limits: &Limits) -> Place {
+    pub(crate) fn new(env: Env, limits: &Limits, offenders: Arc<Offenders>) -> Place {
         let limits = Limits {
             // The run ends before the collection accepts no more calls, of which a script could make an answer.
             time_max: BRIEF_TIME.min(limits.accept_max / 2),
@@ -49,7 +51,7 @@ impl Place {
             ..limits.clone()
         };
         let id = N_PLACES.fetch_add(1, Ordering::Relaxed);
-        Place(Arc::new(Inner { id, env, limits, brief: RwLock::default() }))
+        Place(Arc::new(Inner { id, env, limits, offenders, brief: RwLock::default() }))
     }
 
     pub(crate) fn run(&self, host: SharedHost, invocation: &Invocation) -> Here {
@@ -77,11 +79,11 @@ impl Place {
     }
 
     fn own<'o>(&self, own: &'o mut Option<(u64, Worker)>) -> &'o mut Worker {
-        let Inner { id, env, limits, .. } = &*self.0;
+        let Inner { id, env, limits, offenders, .. } = &*self.0;
         if own.as_ref().is_some_and(|(of, _)| of != id) {
             *own = None;
         }
-        let fresh = || (*id, Worker::new(env.clone(), limits.clone()));
+        let fresh = || (*id, Worker::new(env.clone(), limits.clone(), Arc::clone(offenders)));
         &mut own.get_or_insert_with(fresh).1
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn run(
     limits: &Limits,
 ) -> Result<Answer, Failed> {
     if let Role::Procedure { arguments: Some(arguments) } = &invocation.role
-        && !is_array(arguments)
+        && !are_arguments(arguments)
     {
         return Err(Error::ArgumentsInvalid.into());
     }
@@ -43,8 +43,9 @@ pub(crate) fn run(
     }
 }
 
-fn is_array(text: &str) -> bool {
-    matches!(model::json::parse(text.as_bytes()), Ok(Json::Array(_)))
+/// Wire: arguments are what `apply` takes: an array, something like one, or nothing.
+fn are_arguments(text: &str) -> bool {
+    matches!(model::json::parse(text.as_bytes()), Ok(Json::Array(_) | Json::Object(_) | Json::Null))
 }
 
 fn start_clock(bridge: &Bridge, limits: &Limits) {
@@ -186,10 +187,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_arrays_are_arguments() {
-        assert!(is_array(" [1, {}] "));
-        for text in ["", "{}", "1", "[", "[1] x"] {
-            assert!(!is_array(text), "{text}");
+    fn arguments_are_what_can_be_read_like_an_array() {
+        for text in [" [1, {}] ", "{}", "null"] {
+            assert!(are_arguments(text), "{text}");
+        }
+        for text in ["", "1", "\"ab\"", "true", "[", "[1] x"] {
+            assert!(!are_arguments(text), "{text}");
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::limits::{Limits, SILENCE_MAX};
 use crate::offenders::Offenders;
 use crate::place::Place;
 use crate::pool::{Answering, Pool, Taker, Ticket, Unanswered, Worker, handover};
+use crate::udf::Functions;
 
 /// How often the one who waits looks whether the run is still alive. A server always has a timer that is due within a
 /// second; one that is due earlier would wake a thread for every run, only to tell it so.
@@ -27,7 +28,7 @@ struct Inner {
     env: Env,
     limits: Limits,
     pool: Pool,
-    offenders: Offenders,
+    offenders: Arc<Offenders>,
     place: Place,
 }
 
@@ -40,9 +41,10 @@ impl Drop for Inner {
 impl Runtime {
     /// Makes a runtime; threads start when there is work.
     pub fn new(env: Env, limits: Limits) -> Runtime {
-        let pool = Pool::new(env.clone(), limits.clone());
-        let place = Place::new(env.clone(), &limits);
-        Runtime(Arc::new(Inner { env, limits, pool, offenders: Offenders::default(), place }))
+        let offenders = Arc::new(Offenders::default());
+        let pool = Pool::new(env.clone(), limits.clone(), Arc::clone(&offenders));
+        let place = Place::new(env.clone(), &limits, Arc::clone(&offenders));
+        Runtime(Arc::new(Inner { env, limits, pool, offenders, place }))
     }
 
     /// Returns the limits that scripts run under.
@@ -85,9 +87,15 @@ impl Runtime {
             return Err(Error::Blocked { id: script.id.to_string() }.into());
         }
         let silence = inner.limits.time_max.saturating_add(SILENCE_MAX);
-        let place = self.0.place.clone();
+        let (place, offenders) = (self.0.place.clone(), Arc::clone(&inner.offenders));
+        let (env, long) = (inner.env.clone(), inner.limits.accept_max);
         let run = move |worker: &mut Worker, ticket: &Ticket| -> Answering<Result<T, Failed>> {
+            let begin = env.monotonic();
             let ended = place.watch(worker, &invocation, |worker| worker.invoke(&invocation, host));
+            let now = env.monotonic();
+            let error = ended.as_ref().err().map(|failed| &failed.error);
+            let is_long = now.saturating_sub(begin) >= long;
+            offenders.judge(&invocation.script.version, error, is_long, now);
             match ended {
                 Ok(answer) if ticket.settle() => {
                     let then = then(answer);
@@ -99,45 +107,26 @@ impl Runtime {
             }
         };
         let ended = self.submit(silence, run).await;
-        let ended = ended.unwrap_or_else(|wait| Err(self.lost(wait, &script).into()));
-        self.judge(&script, ended.as_ref().err().map(|failed| &failed.error));
-        ended
+        ended.unwrap_or_else(|wait| Err(self.lost(wait, Some(&script)).into()))
     }
 
     /// Runs `work` on a script thread, where [`crate::call_udf`] calls `functions`.
     ///
-    /// Fails with `TimedOut` when a function overran its time, whatever the work made of it.
+    /// Fails when a function overran its time, or did so too often before, whatever the work made of it.
     pub async fn with_udfs<T: Send + 'static>(
         &self,
         functions: Vec<Script>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
-        let inner = &*self.0;
-        let now = inner.env.monotonic();
-        let refused = functions.iter().find(|it| inner.offenders.is_refused(&it.version, now));
-        if let Some(script) = refused {
-            return Err(Error::Blocked { id: script.id.to_string() });
-        }
-        let scripts = functions.clone();
+        let functions = Functions::new(functions.into());
+        let its_own = functions.clone();
         // The functions have the time of a run, and the work has time of its own.
-        let silence = inner.limits.time_max.saturating_mul(2).saturating_add(SILENCE_MAX);
-        let run = move |worker: &mut Worker, _: &Ticket| -> Answering<(T, bool)> {
-            Box::pin(std::future::ready(worker.with_udfs(functions, work)))
+        let silence = self.0.limits.time_max.saturating_mul(2).saturating_add(SILENCE_MAX);
+        let run = move |worker: &mut Worker, _: &Ticket| -> Answering<Result<T>> {
+            Box::pin(std::future::ready(worker.with_udfs(its_own, work)))
         };
         let ended = self.submit(silence, run).await;
-        let (result, overran) = match ended {
-            Ok(ended) => ended,
-            Err(wait) => {
-                for script in &scripts {
-                    self.lost(wait, script);
-                }
-                return Err(self.lost_work(wait, &scripts));
-            }
-        };
-        match (overran, scripts.first()) {
-            (true, Some(script)) => Err(self.timed_out(script)),
-            (true | false, _) => Ok(result),
-        }
+        ended.unwrap_or_else(|wait| Err(self.lost(wait, functions.last())))
     }
 
     /// Returns how many threads were given up and are still busy.
@@ -185,19 +174,15 @@ impl Runtime {
         }
     }
 
-    /// What became of a run that gave no answer.
-    fn lost(&self, wait: Wait, script: &Script) -> Error {
-        if wait == Wait::Lost {
-            self.0.offenders.lost(&script.version);
-        }
-        self.lost_work(wait, std::slice::from_ref(script))
-    }
-
-    fn lost_work(&self, wait: Wait, scripts: &[Script]) -> Error {
-        match (wait, scripts.first()) {
+    /// What became of a run that gave no answer; `script` is what ran last in it.
+    fn lost(&self, wait: Wait, script: Option<&Script>) -> Error {
+        match (wait, script) {
             (Wait::Busy, _) => Error::Busy,
             (Wait::Closed, _) => Error::Closed,
-            (Wait::Lost, Some(script)) => self.timed_out(script),
+            (Wait::Lost, Some(script)) => {
+                self.0.offenders.lost(&script.version);
+                self.timed_out(script)
+            }
             (Wait::Lost, None) => Error::Engine("a query did not end".to_owned()),
             (Wait::Panicked, _) => Error::Engine("a script thread panicked".to_owned()),
             (Wait::NoThread, _) => Error::Engine("no thread could be started".to_owned()),
@@ -207,21 +192,6 @@ impl Runtime {
     fn timed_out(&self, script: &Script) -> Error {
         let limit_ms = u64::try_from(self.0.limits.time_max.as_millis()).unwrap_or(u64::MAX);
         Error::TimedOut { id: script.id.to_string(), limit_ms }
-    }
-
-    /// Remembers scripts that overrun their limits.
-    fn judge(&self, script: &Script, error: Option<&Error>) {
-        let offenders = &self.0.offenders;
-        match error {
-            Some(Error::TimedOut { .. }) => {
-                offenders.overran(&script.version, self.0.env.monotonic());
-            }
-            Some(Error::Threw { text, .. }) if text.ends_with("out of memory") => {
-                offenders.overran(&script.version, self.0.env.monotonic());
-            }
-            Some(_) => {}
-            None => offenders.behaved(&script.version),
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use model::{Env, Value};
@@ -16,6 +17,7 @@ use crate::error::Error;
 use crate::exception::Exception;
 use crate::invocation::Script;
 use crate::limits::Limits;
+use crate::offenders::Offenders;
 use crate::sandbox::Sandbox;
 use crate::value::{from_js, to_js};
 
@@ -23,17 +25,46 @@ thread_local! {
     static CURRENT: RefCell<Option<Udfs>> = const { RefCell::new(None) };
 }
 
-struct Udfs {
+/// Functions that work may call, and which of them was called last: whoever gives the work up can say why.
+#[derive(Debug, Clone)]
+pub(crate) struct Functions {
     scripts: Arc<[Script]>,
+    last: Arc<AtomicUsize>,
+}
+
+impl Functions {
+    pub(crate) fn new(scripts: Arc<[Script]>) -> Functions {
+        Functions { scripts, last: Arc::new(AtomicUsize::new(usize::MAX)) }
+    }
+
+    /// The function that was called last.
+    pub(crate) fn last(&self) -> Option<&Script> {
+        self.scripts.get(self.last.load(Ordering::Relaxed))
+    }
+
+    /// Finds a function that is about to be called.
+    fn call(&self, name: &str) -> Option<usize> {
+        let found = self.scripts.iter().position(|script| *script.id == *name)?;
+        self.last.store(found, Ordering::Relaxed);
+        Some(found)
+    }
+}
+
+struct Udfs {
+    functions: Functions,
     env: Env,
     limits: Limits,
+    offenders: Arc<Offenders>,
     /// Made by the first call: most scripts have none.
     engine: Option<Engine>,
     /// Time that the functions may still take; what the query does between calls is not theirs.
     left: Duration,
     /// When the script around the queries is over, and the functions with it.
     stop_by: Duration,
-    overran: bool,
+    /// The time that each function took.
+    spent: HashMap<usize, Duration>,
+    /// Why the work fails, whatever it makes of it.
+    failure: Option<Error>,
 }
 
 /// Invariant: functions drop before their sandbox.
@@ -53,31 +84,44 @@ pub fn call_udf(name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>
     })
 }
 
-/// Runs `work` with the functions at hand, and says whether one of them overran its limits.
+/// Runs `work` with the functions at hand. Fails when one of them overran its limits, or did so too often before.
 pub(crate) fn run_with<T>(
     env: &Env,
     limits: &Limits,
-    scripts: Arc<[Script]>,
+    offenders: &Arc<Offenders>,
+    functions: Functions,
     work: impl FnOnce() -> T,
-) -> (T, bool) {
+) -> Result<T, Error> {
     // Taken away also when the work panics.
-    let leave = offer(env, limits, scripts, Duration::MAX);
+    let leave = offer(env, limits, offenders, functions, Duration::MAX);
     let result = work();
-    let overran = CURRENT.with_borrow(|current| current.as_ref().is_some_and(|udfs| udfs.overran));
+    let failure = CURRENT.with_borrow(|current| current.as_ref()?.failure.clone());
     drop(leave);
-    (result, overran)
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(result),
+    }
 }
 
 /// Puts functions at hand on this thread until the answer is dropped.
 pub(crate) fn offer(
     env: &Env,
     limits: &Limits,
-    scripts: Arc<[Script]>,
+    offenders: &Arc<Offenders>,
+    functions: Functions,
     stop_by: Duration,
 ) -> Leave {
-    let (env, limits) = (env.clone(), limits.clone());
-    let left = limits.time_max;
-    CURRENT.set(Some(Udfs { scripts, env, limits, engine: None, left, stop_by, overran: false }));
+    CURRENT.set(Some(Udfs {
+        functions,
+        env: env.clone(),
+        limits: limits.clone(),
+        offenders: Arc::clone(offenders),
+        engine: None,
+        left: limits.time_max,
+        stop_by,
+        spent: HashMap::new(),
+        failure: None,
+    }));
     Leave
 }
 
@@ -85,13 +129,25 @@ pub(crate) struct Leave;
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        CURRENT.set(None);
+        if let Some(udfs) = CURRENT.take() {
+            udfs.settle();
+        }
     }
 }
 
 impl Udfs {
     fn call(&mut self, name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>, Error> {
+        let Some(called) = self.functions.call(name) else {
+            let text = format!("user-defined function '{name}' does not exist");
+            return Err(Error::Uncompilable { text, stack: String::new() });
+        };
         let started = self.env.monotonic();
+        let script = self.functions.scripts[called].clone();
+        if self.offenders.is_refused(&script.version, started) {
+            let error = Error::FunctionBlocked { id: script.id.to_string() };
+            self.failure.get_or_insert_with(|| error.clone());
+            return Err(error);
+        }
         let stop_at = started.saturating_add(self.left).min(self.stop_by);
         let mut engine = match self.engine.take() {
             Some(engine) => engine,
@@ -99,22 +155,40 @@ impl Udfs {
         };
         engine.sandbox.bridge().clock.start(Duration::ZERO, stop_at);
         let result = engine
-            .compile(name, &self.scripts)
+            .compile(&script)
             .and_then(|()| engine.call(name, arguments))
-            .map_err(|error| self.judge(name, &engine, error));
+            .map_err(|error| self.judge(&script, &engine, error));
         self.engine = Some(engine);
-        self.left = self.left.saturating_sub(self.env.monotonic().saturating_sub(started));
+        let took = self.env.monotonic().saturating_sub(started);
+        self.left = self.left.saturating_sub(took);
+        *self.spent.entry(called).or_default() += took;
         result
     }
 
     /// What the clock says goes before what the function says.
-    fn judge(&mut self, name: &str, engine: &Engine, error: Error) -> Error {
+    fn judge(&mut self, script: &Script, engine: &Engine, error: Error) -> Error {
         if !engine.sandbox.bridge().clock.has_expired() {
             return error;
         }
-        self.overran = true;
         let limit_ms = u64::try_from(self.limits.time_max.as_millis()).unwrap_or(u64::MAX);
-        Error::TimedOut { id: name.to_owned(), limit_ms }
+        let error = Error::TimedOut { id: script.id.to_string(), limit_ms };
+        self.failure.get_or_insert_with(|| error.clone());
+        error
+    }
+
+    /// Notes what each function that was called made of its time. One that was stopped together with the script around
+    /// it, early, is not to blame.
+    fn settle(self) {
+        let now = self.env.monotonic();
+        let overran = self.failure.as_ref().and(self.functions.last()).map(|last| &last.version);
+        for (called, spent) in &self.spent {
+            let Some(script) = self.functions.scripts.get(*called) else { continue };
+            let is_long = *spent >= self.limits.accept_max;
+            let has_overrun =
+                overran == Some(&script.version) && (is_long || self.stop_by == Duration::MAX);
+            let error = self.failure.as_ref().filter(|_| has_overrun);
+            self.offenders.judge(&script.version, error, is_long, now);
+        }
     }
 }
 
@@ -144,14 +218,10 @@ impl Engine {
         })
     }
 
-    fn compile(&mut self, name: &str, scripts: &[Script]) -> Result<(), Error> {
-        if self.functions.contains_key(name) {
+    fn compile(&mut self, script: &Script) -> Result<(), Error> {
+        if self.functions.contains_key(&*script.id) {
             return Ok(());
         }
-        let Some(script) = scripts.iter().find(|script| *script.id == *name) else {
-            let text = format!("user-defined function '{name}' does not exist");
-            return Err(Error::Uncompilable { text, stack: String::new() });
-        };
         let compiled = self.sandbox.context().with(|ctx| {
             let factory = self.sandbox.compile(&ctx, script);
             let function = factory.and_then(|factory| factory.call::<_, Function<'_>>(()));
@@ -163,7 +233,7 @@ impl Engine {
             let thrown = exception.describe(&self.sandbox);
             Error::Uncompilable { text: thrown.text, stack: thrown.stack }
         })?;
-        self.functions.insert(name.to_owned(), function);
+        self.functions.insert(script.id.to_string(), function);
         Ok(())
     }
 }

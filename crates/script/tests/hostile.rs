@@ -71,6 +71,20 @@ async fn memory_without_end_is_refused() {
 }
 
 #[tokio::test]
+async fn a_script_without_memory_is_told_so() {
+    for body in [
+        "function () { 'x'.repeat(1 << 29); }",
+        "function () { var a = []; for (;;) a.push({}); }",
+        "function () { var a = {}; for (var i = 0; ; i++) a['k' + i] = 'v' + i; }",
+    ] {
+        let failed = survive(body).await.unwrap_err();
+        let told = failed.error.to_string();
+        assert_eq!(failed.error.status().code, 400, "{told}");
+        assert!(told.contains("memory"), "{body}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn memory_that_is_caught_and_asked_for_again_ends_with_the_time() {
     let body = "function () { var a = []; for (;;) try { for (;;) a.push('x'.repeat(100000) + a.length); } catch (e) {} }";
     let status = status_after(body).await;
@@ -283,6 +297,17 @@ async fn a_script_that_overruns_again_and_again_is_blocked_for_a_while() {
     bench.body("function () { /* another */ }").await;
     env.advance(Duration::from_secs(60));
     assert_eq!(bench.run_with(body, "[false]").await.unwrap().body.unwrap(), r#""done""#);
+}
+
+#[tokio::test]
+async fn a_script_that_ends_late_by_itself_is_blocked_after_more_runs() {
+    let env = Env::system();
+    let bench = Bench::of(env.clone(), support::limits());
+    let body = "function () { var until = Date.now() + 550; while (Date.now() < until); }";
+    for _ in 0..6 {
+        bench.body(body).await;
+    }
+    assert_eq!(bench.run_with(body, "").await.unwrap_err().error.status().code, 403);
 }
 
 #[tokio::test]

@@ -36,8 +36,17 @@ async fn every_json_type_can_be_an_answer() {
         ),
         ("function () { __.response.setBody([1]); __.response.appendBody(null); }", r#""1null""#),
         ("function () { var r = __.response; r.setBody({a: 1}); r.setBody(2); }", "2"),
-        ("function () { var b = {n: 1}; __.response.setBody(b); b.n = 2; }", r#"{"n":1}"#),
-        ("function () { __.response.setBody({n: 1}); __.response.getBody().n = 2; }", r#"{"n":1}"#),
+        ("function () { var b = {n: 1}; __.response.setBody(b); b.n = 2; }", r#"{"n":2}"#),
+        ("function () { __.response.setBody({n: 1}); __.response.getBody().n = 2; }", r#"{"n":2}"#),
+        (
+            "async function () { var b = {n: 1}; __.response.setBody(b); await null; b.n = [b.n]; }",
+            r#"{"n":[1]}"#,
+        ),
+        (
+            "function () { var b = {n: 1}; __.response.setBody(b); \
+             __.readDocuments(__.getSelfLink(), function (err, all) { b.all = all; }); }",
+            r#"{"n":1,"all":[]}"#,
+        ),
         ("function () { __.response.setValue('Body', 5); }", "5"),
     ])
     .await;
@@ -53,7 +62,22 @@ async fn arguments_are_positional_and_of_every_type() {
     assert_eq!(answer.body.unwrap(), r#"["x",1.5,null,[1],{"a":true},"undefined",5]"#);
     let none = "function (a) { __.response.setBody(arguments.length); }";
     assert_eq!(Bench::new().run_with(none, "").await.unwrap().body.unwrap(), "0");
-    for bad in [r#"{"a":1}"#, "3", "[1", "nope"] {
+    for none_given in ["null", "{}", r#"{"param1":4}"#, r#"{"0":"one","length":null}"#] {
+        let answer = Bench::new().run_with(none, none_given).await.unwrap();
+        assert_eq!(answer.body.unwrap(), "0", "{none_given}");
+    }
+    let both = "function (a, b) { __.response.setBody([arguments.length, a, b]); }";
+    for (like_an_array, expected) in [
+        (r#"{"0":"one","1":"two","length":2}"#, r#"[2,"one","two"]"#),
+        (r#"{"0":"one","1":"two","length":"2"}"#, r#"[2,"one","two"]"#),
+        (r#"{"0":"one","1":"two","length":1.5}"#, r#"[1,"one",null]"#),
+    ] {
+        let answer = Bench::new().run_with(both, like_an_array).await.unwrap();
+        assert_eq!(answer.body.unwrap(), expected, "{like_an_array}");
+    }
+    let failed = Bench::new().run_with(none, r#"{"length":9007199254740991}"#).await.unwrap_err();
+    assert_eq!(model::Failure::status(&failed.error).code, 400);
+    for bad in ["3", "\"ab\"", "true", "[1", "nope"] {
         let failed = Bench::new().run_with(none, bad).await.unwrap_err();
         assert_eq!(failed.error, script::Error::ArgumentsInvalid, "{bad}");
     }
@@ -68,6 +92,12 @@ async fn bodies_come_in_many_shapes() {
         ("// a comment\nfunction () { __.response.setBody(1); } // and one behind", "1"),
         ("function f() { g(); }\nfunction g() { __.response.setBody(1); }", "1"),
         ("function f() { __.response.setBody(1); };", "1"),
+        ("function () { __.response.setBody(1); };", "1"),
+        ("\n/* first */ function () { __.response.setBody(1); } ; // last", "1"),
+        ("function () { function inner() { return 1; } __.response.setBody(inner()); };", "1"),
+        ("(x) => { function inner() { return 1; } __.response.setBody(inner()); };", "1"),
+        ("function () { __.response.setBody(g()); }; function g() { return 1; }", "1"),
+        ("async () => { await null; __.response.setBody(1); };", "1"),
         ("function () { undeclared = 1; __.response.setBody(undeclared); }", "1"),
         ("function () { 'use strict'; try { undeclared = 1; } catch (e) { __.response.setBody(e.name); } }",
          r#""ReferenceError""#),

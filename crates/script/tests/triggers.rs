@@ -21,6 +21,26 @@ async fn a_pre_trigger_may_change_the_item() {
 }
 
 #[tokio::test]
+async fn what_becomes_of_an_item_after_it_was_set_is_written_too() {
+    let bench = Bench::new();
+    bench.add(&[r#"{"id":"job"}"#]);
+    let body = "function () {
+        var request = getContext().getRequest(), item = request.getBody();
+        request.setBody(item);
+        __.readDocuments(__.getSelfLink(), function (err, all) { item.jobNumber = all.length; });
+    }";
+    let answer = bench.pre(body, Operation::Create, r#"{"id":"a"}"#).await.unwrap();
+    assert_eq!(answer.body.unwrap(), r#"{"id":"a","jobNumber":1}"#);
+    let body = "function () {
+        var response = getContext().getResponse(), item = response.getBody();
+        response.setBody(item);
+        item.late = true;
+    }";
+    let answer = bench.post(body, "{}", r#"{"id":"a"}"#).await.unwrap();
+    assert_eq!(answer.body.unwrap(), r#"{"id":"a","late":true}"#);
+}
+
+#[tokio::test]
 async fn an_item_that_is_changed_but_not_set_stays_as_it_was() {
     let body = "function () { getContext().getRequest().getBody().x = 1; }";
     let answer =

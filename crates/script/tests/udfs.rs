@@ -107,6 +107,46 @@ async fn a_function_without_end_is_a_timeout_and_then_blocked() {
     assert_eq!(fine.await.unwrap().unwrap().unwrap().as_i64(), Some(1));
 }
 
+#[tokio::test]
+async fn a_function_that_overruns_is_named_and_counted_and_no_other() {
+    let bench = Bench::new();
+    let functions =
+        || vec![udf("fine", "function () { return 1; }"), udf("inf", "function () { for (;;); }")];
+    let both = || {
+        assert_eq!(call_udf("fine", &[]).unwrap().unwrap().as_i64(), Some(1));
+        call_udf("inf", &[])
+    };
+    for _ in 0..3 {
+        let told = bench.runtime.with_udfs(functions(), both).await.unwrap_err();
+        assert_eq!(model::Failure::status(&told).code, 408);
+        assert!(told.to_string().contains("'inf'"), "{told}");
+    }
+    let told = bench.runtime.with_udfs(functions(), both).await.unwrap_err();
+    assert_eq!(model::Failure::status(&told).code, 403);
+    let text = "The script with id 'inf' is blocked for execution because it has violated its allowed \
+                resources limit several times.";
+    assert_eq!(told.to_string(), text);
+    // A query that does not call it goes on.
+    let fine = bench.runtime.with_udfs(functions(), || call_udf("fine", &[])).await;
+    assert_eq!(fine.unwrap().unwrap().unwrap().as_i64(), Some(1));
+}
+
+#[tokio::test]
+async fn a_function_is_stopped_and_counted_in_the_queries_of_procedures_too() {
+    let bench = Bench::new();
+    let body = "function () { __.queryDocuments(__.getSelfLink(), 'udf forever'); }";
+    for _ in 0..3 {
+        let failed = run(&bench, body).await.unwrap_err();
+        let told = failed.error.to_string();
+        assert!(told.contains("'forever' did not complete"), "{told}");
+    }
+    let query = "function () {
+        try { __.queryDocuments(__.getSelfLink(), 'udf forever'); }
+        catch (e) { __.response.setBody(e.message); }
+    }";
+    assert!(run(&bench, query).await.unwrap().contains("'forever' is blocked"));
+}
+
 /// Runs a procedure whose queries may call `count`, `forever` and `boom`.
 async fn run(bench: &Bench, body: &str) -> Result<String, Failed> {
     let functions = [

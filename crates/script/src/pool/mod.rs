@@ -25,6 +25,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{Error, Result};
 use crate::limits::{Limits, QUEUE_WAIT_MAX, THREAD_STACK_BYTES, THREADS_LOST_MAX};
+use crate::offenders::Offenders;
 
 use crew::{Crew, Member, PATIENCE};
 use watch::Watchman;
@@ -43,6 +44,7 @@ struct Shared {
     state: Mutex<State>,
     env: Env,
     limits: Limits,
+    offenders: Arc<Offenders>,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl std::fmt::Debug for Queued {
 }
 
 impl Pool {
-    pub(crate) fn new(env: Env, limits: Limits) -> Pool {
+    pub(crate) fn new(env: Env, limits: Limits, offenders: Arc<Offenders>) -> Pool {
         let state = State {
             queue: VecDeque::new(),
             crew: Crew::new(limits.threads_max),
@@ -79,7 +81,7 @@ impl Pool {
             n_started: 0,
             is_closed: false,
         };
-        Pool(Arc::new(Shared { state: Mutex::new(state), env, limits }))
+        Pool(Arc::new(Shared { state: Mutex::new(state), env, limits, offenders }))
     }
 
     /// Queues a job. It may still be dropped unrun, when it waited too long.
@@ -165,7 +167,8 @@ fn grow(shared: &Arc<Shared>, state: &mut MutexGuard<'_, State>) -> Result<bool>
 
 /// The life of one thread.
 fn work(shared: &Arc<Shared>) {
-    let mut worker = Worker::new(shared.env.clone(), shared.limits.clone());
+    let (env, limits) = (shared.env.clone(), shared.limits.clone());
+    let mut worker = Worker::new(env, limits, Arc::clone(&shared.offenders));
     let me = Member::new();
     shared.state.lock().crew.came();
     while let Some((Queued { job, ticket, .. }, now)) = next(shared, &me) {

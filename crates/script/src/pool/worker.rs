@@ -12,6 +12,7 @@ use crate::error::{Error, Failed};
 use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Script};
 use crate::limits::{Limits, TRAITS_MAX};
+use crate::offenders::Offenders;
 use crate::run;
 use crate::sandbox::{Entry, Sandbox, Traits};
 use crate::udf;
@@ -20,6 +21,7 @@ use crate::udf;
 pub(crate) struct Worker {
     env: Env,
     limits: Limits,
+    offenders: Arc<Offenders>,
     /// As good as never run, for whatever may share.
     shared: Option<Sandbox>,
     /// For one run of any script that the prelude it starts with serves.
@@ -42,9 +44,18 @@ struct Last {
 }
 
 impl Worker {
-    pub(crate) fn new(env: Env, limits: Limits) -> Worker {
+    pub(crate) fn new(env: Env, limits: Limits, offenders: Arc<Offenders>) -> Worker {
         let traits = HashMap::new();
-        Worker { env, limits, shared: None, blank: None, traits, last: None, spent: None }
+        Worker {
+            env,
+            limits,
+            offenders,
+            shared: None,
+            blank: None,
+            traits,
+            last: None,
+            spent: None,
+        }
     }
 
     pub(crate) fn invoke(
@@ -59,7 +70,8 @@ impl Worker {
         // A run without functions has nothing to put at hand.
         let _leave = (!invocation.functions.is_empty()).then(|| {
             let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
-            udf::offer(&self.env, &self.limits, Arc::clone(&invocation.functions), stop_by)
+            let functions = udf::Functions::new(Arc::clone(&invocation.functions));
+            udf::offer(&self.env, &self.limits, &self.offenders, functions, stop_by)
         });
         let ended = run::run(&sandbox, traits, invocation, host, &self.limits);
         let is_repeated =
@@ -112,10 +124,10 @@ impl Worker {
 
     pub(crate) fn with_udfs<T>(
         &mut self,
-        scripts: Vec<Script>,
+        functions: udf::Functions,
         work: impl FnOnce() -> T,
-    ) -> (T, bool) {
-        udf::run_with(&self.env, &self.limits, scripts.into(), work)
+    ) -> Result<T, Error> {
+        udf::run_with(&self.env, &self.limits, &self.offenders, functions, work)
     }
 
     /// Says whether the next run will find what it probably needs.

@@ -109,6 +109,11 @@ export function install(native, installQuery) {
     return value;
   }
 
+  // Wire: an empty continuation is none.
+  function continuationOf(options) {
+    return text(options.continuation, 'continuation') || undefined;
+  }
+
   function pageSize(options) {
     const size = options.pageSize;
     if (size === undefined || size === null) return PAGE_SIZE;
@@ -179,12 +184,12 @@ export function install(native, installQuery) {
   });
   operation('readDocuments', 1, (options, callback, link) =>
     settle(native.feed(link, pageSize(options),
-      text(options.continuation, 'continuation')), callback, seen(callback), 'continuation'));
+      continuationOf(options)), callback, seen(callback), 'continuation'));
   operation('queryDocuments', 2, (options, callback, link, query) => {
     if (typeof query === 'function') return queries().filter(query, options, callback).isAccepted;
     const [sql, parameters] = newQuery(query);
     return settle(native.query(link, sql, parameters, pageSize(options),
-      text(options.continuation, 'continuation')), callback, seen(callback), 'continuation');
+      continuationOf(options)), callback, seen(callback), 'continuation');
   });
   operation('createDocument', 2, (options, callback, link, item) =>
     write(native.create, link, itemOf(item, options, true), callback));
@@ -215,7 +220,7 @@ export function install(native, installQuery) {
   function queries() {
     if (installQuery === undefined) throw refusal(400, 'The query API must be called by its plain names.');
     return built ??= installQuery({
-      native, collection, enqueue, newInfo, checkArity, optionsOf, callbackOf, pageSize, text,
+      native, collection, enqueue, newInfo, checkArity, optionsOf, callbackOf, pageSize, continuationOf,
       append: (feed) => part.append(feed),
     });
   }
@@ -234,9 +239,12 @@ export function install(native, installQuery) {
   function newMessage(values) {
     const message = {};
     const get = (name) => {
-      const json = values[name]?.json;
-      return json === undefined ? undefined : parse(json);
+      const slot = values[name];
+      if (slot === undefined) return undefined;
+      if (slot.isSet) return slot.value;
+      return slot.json === undefined ? undefined : parse(slot.json);
     };
+    // Wire: what was set is read when the script ends, so that changes made to it later count too.
     const set = (name, value) => {
       const slot = values[name];
       if (slot === undefined) throw refusal(400, `Cannot set new values: ${name}`);
@@ -247,6 +255,8 @@ export function install(native, installQuery) {
         throw refusal(413, 'The script response is too large.');
       }
       slot.json = json;
+      slot.value = value;
+      slot.isSet = true;
     };
     const append = (name, value) => {
       const before = get(name);
@@ -261,6 +271,20 @@ export function install(native, installQuery) {
       message[`append${name}`] = (value) => append(name, value);
     }
     return message;
+  }
+
+  const newSlot = (isWritable) => ({ __proto__: null, json: undefined, value: undefined, isSet: false, isWritable });
+
+  function fill(slot, json) {
+    slot.json = json;
+    slot.value = undefined;
+    slot.isSet = false;
+  }
+
+  // The text of what a slot holds now. What cannot be changed has had its text since it was set.
+  function textIn(slot) {
+    const { value } = slot;
+    return slot.isSet && typeof value === 'object' && value !== null ? stringify(value) : slot.json;
   }
 
   function newResponse(values) {
@@ -286,8 +310,8 @@ export function install(native, installQuery) {
 
   // What scripts of one role see: made by the first run, and given its values by every run.
   function newPart(role) {
-    const request = { __proto__: null, Body: { json: undefined, isWritable: role === PRE } };
-    if (role !== PROCEDURE) request.OperationType = { json: undefined, isWritable: false };
+    const request = { __proto__: null, Body: newSlot(role === PRE) };
+    if (role !== PROCEDURE) request.OperationType = newSlot(false);
     const context = {};
     const alias = create(collection);
     const made = { __proto__: null, context, alias, request, response: undefined, append: appendNowhere };
@@ -296,7 +320,7 @@ export function install(native, installQuery) {
     context.abort = (error) => { native.abort(globals.describe(error)); throw error; };
     reading(alias, 'request', context.getRequest);
     if (role !== PRE) {
-      const response = { __proto__: null, Body: { json: undefined, isWritable: true } };
+      const response = { __proto__: null, Body: newSlot(true) };
       const getResponse = lazily(() => newResponse(response));
       made.response = response;
       made.append = (feed) => getResponse().appendBody(stringify(feed));
@@ -323,21 +347,20 @@ export function install(native, installQuery) {
     head = tail = undefined;
     takesWhatItNames = isPlain;
     part = parts[role] ??= newPart(role);
-    part.request.Body.json = requestJson;
-    if (role !== PROCEDURE) part.request.OperationType.json = stringify(operationName);
-    if (role !== PRE) part.response.Body.json = responseJson;
+    fill(part.request.Body, requestJson);
+    if (role !== PROCEDURE) fill(part.request.OperationType, stringify(operationName));
+    if (role !== PRE) fill(part.response.Body, responseJson);
     if (role !== PROCEDURE || requestJson === undefined) main();
-    else apply(main, undefined, parse(requestJson));
+    // Wire: nothing and objects without a length are no arguments, those with one are read like an array.
+    else apply(main, undefined, parse(requestJson) ?? []);
     return head !== undefined;
   }
 
   // The JSON text of what the run leaves behind: the item to write, or the answer.
   function finish(role) {
-    if (role !== PRE) return part.response.Body.json;
-    const json = part.request.Body.json;
-    if (json === undefined) return json;
-    const item = parse(json);
-    return typeof item === 'string' ? item : json;
+    const slot = role === PRE ? part.request.Body : part.response.Body;
+    if (role === PRE && slot.isSet && typeof slot.value === 'string') return slot.value;
+    return textIn(slot);
   }
 
   // Makes the engine fit for several runs; `reset` ends each of them.
@@ -357,8 +380,8 @@ export function install(native, installQuery) {
   // Forgets the run. False if the engine cannot be made as it was; what was added to the global is not looked at.
   function reset() {
     if (part !== undefined) {
-      part.request.Body.json = undefined;
-      if (part.response !== undefined) part.response.Body.json = undefined;
+      fill(part.request.Body, undefined);
+      if (part.response !== undefined) fill(part.response.Body, undefined);
     }
     head = tail = part = undefined;
     return isOpen();

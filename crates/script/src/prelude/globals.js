@@ -94,21 +94,40 @@ function newFactory(text) {
   return freeze(factory);
 }
 
+// The factory of a body that is more than one expression, or undefined. What stands behind the function is a semicolon,
+// a comment, or helpers.
+function newLooseFactory(text) {
+  // Made here and not above: it costs every run and serves few.
+  const namedFunction = /function\s*\*?\s*([A-Za-z_$][\w$]*)\s*\(/;
+  const beginsUnnamed = /^\s*(async\s*)?(function\s*\*?\s*)?\(/;
+  const found = apply(match, namedFunction, [text]);
+  // A comma and not the mere word: behind that a line may end the statement. And no name: the function would get it.
+  const first = 'return 0,' + text;
+  const texts = [first];
+  if (found !== null) {
+    const named = text + '\nreturn ' + found[1];
+    if (apply(match, beginsUnnamed, [text]) !== null) texts[1] = named;
+    else { texts[0] = named; texts[1] = first; }
+  }
+  for (let i = 0; i < texts.length; i++) {
+    try {
+      return newFactory(texts[i]);
+    } catch {
+      // The first mistake is the one to tell.
+    }
+  }
+  return undefined;
+}
+
 // Parses a body; the result, when called, gives the script's function.
 // A body is one function; helpers declared beside it are tolerated, and then the first one is it.
 export function compile(text) {
   try {
     return newFactory('return (' + text + '\n)');
   } catch (error) {
-    // Made here and not above: it costs every run and serves few.
-    const firstFunction = /function\s*\*?\s*([A-Za-z_$][\w$]*)\s*\(/;
-    const found = apply(match, firstFunction, [text]);
-    if (found === null) throw error;
-    try {
-      return newFactory(text + '\nreturn ' + found[1]);
-    } catch {
-      throw error;
-    }
+    const factory = newLooseFactory(text);
+    if (factory === undefined) throw error;
+    return factory;
   }
 }
 

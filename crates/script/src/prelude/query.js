@@ -141,7 +141,7 @@ function parsePlace(token) {
 }
 
 export function install(kit) {
-  const { native, collection, enqueue, newInfo, checkArity, optionsOf, callbackOf, pageSize, text, append } = kit;
+  const { native, collection, enqueue, newInfo, checkArity, optionsOf, callbackOf, pageSize, continuationOf, append } = kit;
 
   function isCollection(value) {
     if (value === null || typeof value !== 'object') return false;
@@ -203,7 +203,7 @@ export function install(kit) {
   function execute(stages, options, callback) {
     const wanted = pageSize(options);
     const size = wanted === -1 ? Infinity : wanted;
-    const place = parsePlace(text(options.continuation, 'continuation'));
+    const place = parsePlace(continuationOf(options));
     let isSorting = false;
     for (let i = 0; i < stages.length; i++) isSorting ||= stages[i].isSorting === true;
     let result;
