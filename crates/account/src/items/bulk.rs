@@ -23,7 +23,7 @@ use crate::range_map::Range;
 type Pending<'a> = Pin<Box<dyn Future<Output = BatchResult> + Send + 'a>>;
 
 /// One operation with its place.
-struct Placed<'a> {
+pub(super) struct Placed<'a> {
     range: &'a Range,
     at: Logical,
     call: ItemCall,
@@ -115,7 +115,7 @@ impl ItemRequest<'_> {
     }
 
     /// Applies one operation. While its range is being replaced it waits for the new one, for a while.
-    async fn apply_placed(&self, placed: Placed<'_>) -> Result<ItemOutcome> {
+    pub(super) async fn apply_placed(&self, placed: Placed<'_>) -> Result<ItemOutcome> {
         let Placed { range, at, call } = placed;
         let mut patience = Patience::new(self.inner);
         let mut answer = range.partition.apply(&at, call.clone()).await;
@@ -130,7 +130,7 @@ impl ItemRequest<'_> {
         Ok(answer?.outcome)
     }
 
-    fn place_call(&self, call: BatchCall) -> Result<Placed<'_>> {
+    pub(super) fn place_call(&self, call: BatchCall) -> Result<Placed<'_>> {
         let at = self.logical_of(self.key_of(&call)?)?;
         let range = self.route(&at)?;
         let call = self.prepare(&at, call)?;

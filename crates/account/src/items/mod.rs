@@ -17,6 +17,7 @@ mod query_merge;
 mod scope;
 mod scripts;
 mod span_position;
+mod system_procedures;
 mod udfs;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

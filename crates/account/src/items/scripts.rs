@@ -8,9 +8,9 @@ use partition::scripts::{Operation, Script};
 use partition::{ExecutionFailed, Logical, OnDemand, Procedure, Surroundings, TriggeredCall};
 use query::PrepareOptions;
 
-use super::ItemRequest;
 use super::query::prepare_options;
 use super::udfs::host_of;
+use super::{ItemRequest, system_procedures};
 use crate::account::Inner;
 use crate::catalog::record::Record;
 use crate::catalog::scripts::trigger_facts;
@@ -37,6 +37,9 @@ impl ItemRequest<'_> {
         arguments: &Bytes,
         wants_log: bool,
     ) -> Result<Outcome, Failed> {
+        if procedure == system_procedures::BULK_INSERT {
+            return self.bulk_insert(arguments).await;
+        }
         let prepared = self.prepare_procedure(procedure, arguments, wants_log);
         let (at, procedure, surroundings) = prepared.map_err(|error| self.fail(error))?;
         let range = self.route(&at).map_err(|error| self.fail(error))?;
@@ -61,7 +64,10 @@ impl ItemRequest<'_> {
         arguments: &Bytes,
         wants_log: bool,
     ) -> Result<(Logical, Procedure, Surroundings)> {
-        let script = script_of(&*self.procedure(procedure)?);
+        let script = match system_procedures::script(procedure) {
+            Some(script) => script,
+            None => script_of(&*self.procedure(procedure)?),
+        };
         let at = self.logical()?;
         let text = std::str::from_utf8(arguments).map_err(|_| Error::BodyMalformed)?;
         // Wire: an absent or empty body means no arguments.

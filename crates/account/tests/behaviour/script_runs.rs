@@ -292,6 +292,78 @@ async fn triggers_run_around_deletes_too() {
 }
 
 #[tokio::test]
+async fn a_pre_trigger_of_a_delete_sees_the_item() {
+    let client = Client::with_container(1).await;
+    client.items().create(r#"{"id":"1","pk":"a","kept":true}"#).await.expect(201);
+    let guard = "function () {
+        if (getContext().getRequest().getBody().kept) throw new Error('kept');
+    }";
+    add_trigger(&client, "guard", "Pre", "Delete", guard).await;
+    let with = client.with_options(|options| options.pre_triggers = vec!["guard".into()]);
+    let refused = with.items().key(A).delete("1").await.expect(400);
+    assert!(refused.message.contains("Error: kept"), "{}", refused.message);
+    client.items().key(A).replace("1", r#"{"id":"1","pk":"a"}"#).await.expect(200);
+    with.items().key(A).delete("1").await.expect(204);
+    with.items().key(A).delete("1").await.expect(404);
+}
+
+async fn insert(client: &Client, range: Option<u32>, arguments: &str) -> Answer {
+    let procedure = "__.sys.commonBulkInsert".to_owned();
+    let arguments = Bytes::copy_from_slice(arguments.as_bytes());
+    let action = ItemAction::Execute { procedure, arguments, wants_log: false };
+    match range {
+        Some(range) => client.items().range(range).run(action).await,
+        None => client.items().run(action).await,
+    }
+}
+
+#[tokio::test]
+async fn the_servers_own_procedures_are_there() {
+    let client = Client::with_container(3).await;
+    let echo = execute(&client, A, "__.sys.echo", r#"["foobar"]"#).await.expect(200);
+    assert_eq!(echo.value.as_str(), Some("foobar"));
+    // Items of several keys of one range, some of them as text.
+    let probe = client.items().create(r#"{"id":"0","pk":"k0"}"#).await.expect(201);
+    let range = probe.facts.range.unwrap();
+    let mut keys = Vec::new();
+    for n in 1.. {
+        let key = format!("k{n}");
+        let missing = client.items().key(&format!(r#"["{key}"]"#)).read("x").await.expect(404);
+        if missing.facts.range == Some(range) {
+            keys.push(key);
+        }
+        if keys.len() == 3 {
+            break;
+        }
+    }
+    let options =
+        r#"{"disableAutomaticIdGeneration":true,"softStopOnConflict":true,"enableUpsert":false}"#;
+    let docs = format!(
+        r#"[{{"id":"a","pk":"{0}"}},"{{\"id\":\"b\",\"pk\":\"{1}\"}}",{{"id":"c","pk":"{2}"}}]"#,
+        keys[0], keys[1], keys[2],
+    );
+    let range: u32 = range.to_string().parse().unwrap();
+    let arguments = format!("[{docs},{options},null]");
+    let done = insert(&client, Some(range), &arguments).await.expect(200);
+    assert_eq!(done.value.to_text(), r#"{"count":3,"errorCode":0}"#);
+    client.items().key(&format!(r#"["{}"]"#, keys[1])).read("b").await.expect(200);
+    // The first conflict ends it.
+    let more = format!(
+        r#"[[{{"id":"d","pk":"{0}"}},{{"id":"a","pk":"{0}"}},{{"id":"e","pk":"{0}"}}],{options}]"#,
+        keys[0],
+    );
+    let done = insert(&client, Some(range), &more).await.expect(200);
+    assert_eq!(done.value.to_text(), r#"{"count":1,"errorCode":409}"#);
+    let upsert = more.replace(r#""enableUpsert":false"#, r#""enableUpsert":true"#);
+    let done = insert(&client, Some(range), &upsert).await.expect(200);
+    assert_eq!(done.value.to_text(), r#"{"count":3,"errorCode":0}"#);
+    // All or nothing over several keys is not to be had, and neither is a place that is not named.
+    insert(&client, Some(range), &format!("[{docs},{{}}]")).await.expect(400);
+    insert(&client, None, &arguments).await.expect(400);
+    insert(&client, Some(range), "[1]").await.expect(400);
+}
+
+#[tokio::test]
 async fn a_failing_trigger_takes_the_write_with_it() {
     let client = Client::with_container(2).await;
     client.items().create(r#"{"id":"1","pk":"a","n":1}"#).await.expect(201);

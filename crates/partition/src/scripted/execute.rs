@@ -94,6 +94,8 @@ impl Partition {
         turn: impl Send + 'static,
     ) -> Result<Executed, ExecutionFailed> {
         let mut run = Run::begin(self, runtime, at, surroundings).await?;
+        // Shared: a run that is given up must not keep the turn.
+        let turn = Arc::new(Mutex::new(Some(turn)));
         let Procedure { script, arguments, wants_log } = procedure;
         let functions = Arc::clone(&run.functions);
         let role = Role::Procedure { arguments };
@@ -101,22 +103,23 @@ impl Partition {
         match runtime.invoke_here(Arc::clone(&run.host) as _, &invocation) {
             Here::Ended(answer) => {
                 let submitted = submit(&run.host);
-                drop(turn);
+                turn.lock().take();
                 return settle_procedure(answer, submitted).await;
             }
             Here::Failed => run = Run::begin(self, runtime, at, surroundings).await?,
             Here::NotBegun => {}
         }
-        let host = Arc::clone(&run.host);
+        let (host, its_turn) = (Arc::clone(&run.host), Arc::clone(&turn));
         // The commit begins on the thread of the script, so that the task here is woken only when it is durable.
         let then = move |answer: Answer| {
             let submitted = submit(&host);
-            drop(turn);
+            its_turn.lock().take();
             settle_procedure(answer, submitted)
         };
         match runtime.invoke_then(Arc::clone(&run.host) as _, invocation, then).await {
             Ok(executed) => executed,
             Err(failed) => {
+                turn.lock().take();
                 run.log = failed.log;
                 Err(run.fail(Error::Script(failed.error)).await)
             }
@@ -221,13 +224,27 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// The text of an item as it is before the write.
+    fn read(&self, id: String) -> Result<String> {
+        let mut host = self.host.lock();
+        let outcome = host.transaction()?.apply(ItemCall::new(ItemOp::Read { id }))?;
+        to_text(&outcome.body.ok_or(Error::ItemMissing)?)
+    }
+
     /// Returns the answer that a post-trigger set, if one did.
     async fn play_triggers(&mut self, call: TriggeredCall) -> Result<Option<String>> {
         let TriggeredCall { operation, id, body, if_match, if_none_match, pre, post } = call;
-        let mut request = body.map(|body| to_text(&body)).transpose()?;
+        let mut request = match (operation, &id) {
+            // Wire: pre-triggers see what is deleted.
+            (Operation::Delete, Some(id)) if !pre.is_empty() => Some(self.read(id.clone())?),
+            _ => body.map(|body| to_text(&body)).transpose()?,
+        };
         for script in pre {
             let role = Role::PreTrigger { operation, request };
             request = self.invoke(script, role, false).await?.body;
+        }
+        if operation == Operation::Delete {
+            request = None;
         }
         let op = item_op(operation, id, request.as_deref())?;
         let call = ItemCall { op, if_match, if_none_match };
