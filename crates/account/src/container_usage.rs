@@ -51,12 +51,20 @@ pub(crate) fn add(
 }
 
 pub(crate) fn quota(container: &Container) -> String {
-    let n_ranges = u64::try_from(container.ranges.len()).unwrap_or(1);
-    let kb = RANGE_KB * n_ranges;
+    let kb = quota_kb(container);
     format!(
         "functions=25;storedProcedures=100;triggers=25;documentSize=10240;documentsSize={kb};\
          documentsCount=-1;collectionSize={kb};"
     )
+}
+
+/// What a container can hold. One without a partition key is one logical partition for old clients.
+fn quota_kb(container: &Container) -> u64 {
+    let first = container.ranges.iter().next();
+    match first.filter(|_| container.properties.definition.system_key) {
+        Some(range) => range.partition.settings().logical_bytes_max >> 10,
+        None => RANGE_KB * u64::try_from(container.ranges.len()).unwrap_or(1),
+    }
 }
 
 pub(crate) fn usage(tables: &Tables, container: &Container) -> String {

@@ -78,6 +78,9 @@ pub struct Options {
     pub api_version: Option<String>,
 }
 
+/// Wire: the API version from which every container has a partition key, if need be the system's.
+pub(crate) const KEY_REQUIRED_SINCE: &str = "2018-12-31";
+
 impl Options {
     /// Says whether the client speaks a version before `version`. Versions are dates: their text order is their time order.
     pub(crate) fn is_before(&self, version: &str) -> bool {

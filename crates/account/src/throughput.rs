@@ -15,6 +15,8 @@ const MANUAL_STEP: u64 = 100;
 const AUTOSCALE_MIN: u64 = 1000;
 const AUTOSCALE_STEP: u64 = 1000;
 const THROUGHPUT_MAX: u64 = 1_000_000;
+/// What one physical partition can serve: all that a container without a partition key has.
+const WITHOUT_KEY_MAX: u64 = 10_000;
 /// What a migration to autoscale starts with at least.
 const AUTOSCALE_MIGRATED_MIN: u64 = 4000;
 
@@ -40,6 +42,11 @@ pub enum ThroughputError {
          inclusive in increments of {MANUAL_STEP}."
     )]
     ManualStep,
+    #[error(
+        "The offer should have valid throughput values between {MANUAL_MIN} and {WITHOUT_KEY_MAX} inclusive in \
+         increments of {MANUAL_STEP}: a container without a partition key has one physical partition."
+    )]
+    WithoutKey,
     #[error(
         "The autopilot settings should have a valid maxThroughput between {AUTOSCALE_MIN} and \
          {THROUGHPUT_MAX} inclusive in increments of {AUTOSCALE_STEP}."
@@ -113,6 +120,11 @@ impl Throughput {
             Throughput::Manual(units) => *units,
             Throughput::Autoscale { max, .. } => *max,
         }
+    }
+
+    /// Refuses more than one physical partition can serve to a container that has only one.
+    pub(crate) fn check_without_key(&self) -> Result<(), ThroughputError> {
+        if self.max() > WITHOUT_KEY_MAX { Err(ThroughputError::WithoutKey) } else { Ok(()) }
     }
 
     /// Ranges of a new container with this throughput of its own.

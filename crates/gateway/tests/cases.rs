@@ -12,7 +12,7 @@
 //! < 201 1002                    the answer: status and, if not 0, sub-status,
 //! < etag: *                     headers: `*` any, `~text` contains, `!` absent, else equal,
 //! < {"id":"d","_rid":"{{rid}}"} and the body: each member named must match, others may follow;
-//!                               `"*"` matches any value, `"~text"` a string that contains it,
+//!                               `"*"` matches any value, `"~text"` a string that contains it, `"!"` none,
 //!                               `{{name}}` is remembered and can be used from then on;
 //!                               `< empty` means that there is no body
 //! ```
@@ -266,7 +266,10 @@ fn matches(
         (Value::Object(expected), Value::Object(_)) => {
             for (name, expected) in expected.iter() {
                 let at = format!("{at}/{name}");
+                let must_be_absent = expected.as_str() == Some("!");
                 match found.get(name) {
+                    Some(_) if must_be_absent => return Err(format!("{at} must not be there")),
+                    None if must_be_absent => {}
                     Some(found) => matches(expected, found, &at, names)?,
                     None => return Err(format!("{at} is missing")),
                 }

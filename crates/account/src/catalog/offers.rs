@@ -180,6 +180,10 @@ pub(crate) fn replace(
         Some(migration) => migrate(&offer, wanted, migration)?,
         None => rescale(&offer, wanted, usage)?,
     };
+    let container = draft.tables.container(offer.target);
+    if container.is_some_and(|container| container.properties.definition.system_key) {
+        throughput.check_without_key()?;
+    }
     if relocate::auto::is_pending(draft.tables, &draft.options.relocation, record) {
         return Err(Error::OfferReplacePending);
     }
@@ -270,8 +274,12 @@ pub(crate) fn plan_container(
         // Wire: without any header the service provisions 400 RU/s.
         (None, None) => (Some(Throughput::Manual(crate::throughput::MANUAL_MIN)), 1),
     };
-    // A system key holds everything in one logical partition: more ranges would stay empty.
-    let is_single = properties.definition.system_key;
-    let min = if is_single { 1 } else { draft.options.min_partitions };
+    if properties.definition.system_key {
+        if let Some(own) = &own {
+            own.check_without_key()?;
+        }
+        return Ok((own, 1));
+    }
+    let min = draft.options.min_partitions;
     Ok((own, n_ranges.max(min).clamp(1, crate::throughput::RANGES_MAX)))
 }

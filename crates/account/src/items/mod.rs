@@ -35,7 +35,9 @@ use crate::account::{Inner, Request};
 use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::meter::Budget;
-use crate::operation::{ItemAction, ItemOperation, Options, Principal, ResourceKind};
+use crate::operation::{
+    ItemAction, ItemOperation, KEY_REQUIRED_SINCE, Options, Principal, ResourceKind,
+};
 use crate::outcome::{Facts, Failed, Outcome};
 use crate::range_map::Range;
 use crate::resources::check_intended;
@@ -79,6 +81,11 @@ pub(crate) async fn execute(
         let budget = Budget::of(&tables, &runtime, inner.options(), &inner.shared_buckets);
         (found, runtime, allowed, budget)
     };
+    let key = if is_without_key(&container, request.options, &action) {
+        Some(PartitionKey::none())
+    } else {
+        key
+    };
     let fingerprint = budget.as_ref().map_or(0, |_| fingerprint(key.as_ref(), &action));
     let mut request = ItemRequest {
         inner,
@@ -114,6 +121,17 @@ pub(crate) async fn execute(
         }
     }
     answer
+}
+
+/// Says whether the request comes from a client that knows containers without a partition key, to such a container. All
+/// that it can reach has no key, whichever it sends.
+///
+/// Wire: the resolvers of old SDKs send the key that they resolve by. What is newer than such clients goes by the key of
+/// the request.
+fn is_without_key(container: &Container, options: &Options, action: &ItemAction) -> bool {
+    container.properties.definition.system_key
+        && options.is_before(KEY_REQUIRED_SINCE)
+        && !matches!(action, ItemAction::Batch { .. } | ItemAction::DeleteLogicalPartition)
 }
 
 /// A number for what a request asks: a client that was sent away comes back with the very same.

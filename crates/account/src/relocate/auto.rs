@@ -30,7 +30,6 @@ pub(super) fn ranges_for(options: &RelocationOptions, throughput: u64) -> usize 
 
 /// Ranges that the container lacks for its throughput.
 fn n_missing(tables: &Tables, options: &RelocationOptions, container: &Container) -> usize {
-    // Everything is in one logical partition: more ranges would stay empty.
     if container.properties.definition.system_key || !options.is_automatic {
         return 0;
     }
@@ -103,6 +102,7 @@ pub(crate) fn start_due(inner: &Inner) -> Result<usize> {
             // A range that cannot be divided, or is taken: nothing to do about it now.
             Err(Error::Relocation(
                 RelocationError::OneLogicalPartition(_)
+                | RelocationError::WithoutKey
                 | RelocationError::TooNarrow(_)
                 | RelocationError::TooManyRanges(_)
                 | RelocationError::Busy(_),

@@ -11,6 +11,8 @@ pub enum RelocationError {
          a partition key with more values would spread it"
     )]
     OneLogicalPartition(RangeId),
+    #[error("a container without a partition key has one physical partition for ever")]
+    WithoutKey,
     #[error("the partition key range {0} is too narrow to be split")]
     TooNarrow(RangeId),
     #[error("the split point lies outside of {0} or at its edge")]
@@ -44,6 +46,7 @@ impl Failure for RelocationError {
             Self::Busy(_) | Self::LayoutChanged | Self::Cancelled => Status::CONFLICT,
             Self::Unknown(_) => Status::NOT_FOUND,
             Self::OneLogicalPartition(_)
+            | Self::WithoutKey
             | Self::TooNarrow(_)
             | Self::PointOutside(_)
             | Self::NotAdjacent(..)

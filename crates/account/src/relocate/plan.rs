@@ -48,6 +48,9 @@ impl Plan {
         reason: RelocationReason,
     ) -> Result<Plan> {
         let range = find(container, id)?;
+        if container.properties.definition.system_key {
+            return Err(RelocationError::WithoutKey.into());
+        }
         let n_ranges = container.ranges.len();
         if n_ranges >= usize::try_from(RANGES_MAX).unwrap_or(usize::MAX) {
             return Err(RelocationError::TooManyRanges(n_ranges).into());

@@ -13,7 +13,7 @@ use crate::catalog::tables::Tables;
 use crate::catalog::{offers, permissions};
 use crate::container::Container;
 use crate::container_usage;
-use crate::operation::{Options, ResourceKind};
+use crate::operation::{KEY_REQUIRED_SINCE, Options, ResourceKind};
 use crate::outcome::{Body, Facts, Outcome};
 use crate::relocate;
 use crate::seal::Sealer;
@@ -23,14 +23,34 @@ use crate::session;
 pub(super) const READ_CHARGE: Charge = Charge::from_hundredths(100);
 pub(super) const WRITE_CHARGE: Charge = Charge::from_hundredths(495);
 
-/// The resource with what only its readers see: a permission's token.
-pub(super) fn shown(inner: &Inner, tables: &Tables, record: &Arc<Record>, seconds: u32) -> Object {
+/// The resource as its readers see it: a permission with its token, a container as old clients know containers.
+pub(super) fn shown(
+    inner: &Inner,
+    options: &Options,
+    tables: &Tables,
+    record: &Arc<Record>,
+    seconds: u32,
+) -> Object {
     let mut resource = show(tables, record);
-    if record.kind == ResourceKind::Permission {
-        let sealer = Sealer::new(tables.head.secret);
-        resource.insert("_token", permissions::mint(&sealer, inner.env(), record, seconds));
+    match record.kind {
+        ResourceKind::Permission => {
+            let sealer = Sealer::new(tables.head.secret);
+            resource.insert("_token", permissions::mint(&sealer, inner.env(), record, seconds));
+        }
+        ResourceKind::Container if options.is_before(KEY_REQUIRED_SINCE) => {
+            hide_system_key(&mut resource);
+        }
+        _ => {}
     }
     resource
+}
+
+/// Wire: clients from before keys were required take any key that they see for one that they have to send.
+fn hide_system_key(container: &mut Object) {
+    let key = container.get("partitionKey").and_then(|key| key.get("systemKey"));
+    if key.and_then(Value::as_bool) == Some(true) {
+        container.remove("partitionKey");
+    }
 }
 
 pub(super) fn answer(
@@ -42,7 +62,7 @@ pub(super) fn answer(
     seconds: u32,
 ) -> Outcome {
     let tables = inner.catalog.tables();
-    let mut resource = shown(inner, &tables, record, seconds);
+    let mut resource = shown(inner, request.options, &tables, record, seconds);
     let mut facts = facts(&tables.chain(record), charge);
     match record.kind {
         ResourceKind::Offer => {

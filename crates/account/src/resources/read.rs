@@ -53,7 +53,8 @@ pub(crate) fn list(
     let mut last = after;
     for record in children.by_ref().take(items_max) {
         last = record.number;
-        rows.push(shown(inner, &tables, record, permissions::TOKEN_SECONDS_DEFAULT));
+        let seconds = permissions::TOKEN_SECONDS_DEFAULT;
+        rows.push(shown(inner, request.options, &tables, record, seconds));
     }
     let continuation = children.next().map(|_| tokens.write_number(last));
     let rows = rows.into_iter().map(|row| to_bytes(&Value::Object(row))).collect();
@@ -81,7 +82,8 @@ pub(crate) fn query(
         let tables = inner.catalog.tables();
         let children = tables.children(found.number(), kind, 0);
         let seconds = permissions::TOKEN_SECONDS_DEFAULT;
-        children.map(|record| Value::Object(shown(inner, &tables, record, seconds))).collect()
+        let shown = |record| shown(inner, request.options, &tables, record, seconds);
+        children.map(|record| Value::Object(shown(record))).collect()
     };
     let rows = metadata_query::run(inner.env(), query, children)?;
     let n_rows = rows.len();

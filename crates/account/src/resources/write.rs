@@ -142,7 +142,7 @@ fn current(tables: &Tables, number: u64, options: &Options) -> Result<Arc<Record
 fn complete(kind: ResourceKind, wanted: &Object, options: &Options) -> Result<Object> {
     match kind {
         ResourceKind::Database => Ok(Object::new()),
-        ResourceKind::Container => containers::complete(wanted, options.api_version.as_deref()),
+        ResourceKind::Container => containers::complete(wanted, options),
         ResourceKind::User => users::complete(wanted),
         ResourceKind::Permission => permissions::complete(wanted),
         ResourceKind::StoredProcedure | ResourceKind::Udf => scripts::complete_procedure(wanted),

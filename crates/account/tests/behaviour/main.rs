@@ -8,6 +8,7 @@ mod batch;
 mod changes;
 mod container_policies;
 mod container_replace;
+mod containers_without_key;
 mod databases;
 mod errors;
 mod feeds;

@@ -151,6 +151,11 @@ impl PartitionKey {
         PartitionKey { components }
     }
 
+    /// The key of items in a container without a partition key.
+    pub const fn none() -> PartitionKey {
+        PartitionKey { components: Vec::new() }
+    }
+
     /// Reads the header form, such as `["a",1,{}]`; `{}` is undefined, `[]` the empty key.
     ///
     /// Wire: `x-ms-documentdb-partitionkey`.

@@ -24,6 +24,7 @@ pub(crate) use replace::check as check_replace;
 
 use crate::body;
 use crate::error::{Error, Result};
+use crate::operation::{KEY_REQUIRED_SINCE, Options};
 use crate::policy_error::PolicyError;
 
 /// Wire: properties of the service that this server does not have. They must not be ignored.
@@ -40,20 +41,17 @@ const NOT_SUPPORTED: [&str; 7] = [
 /// Limit: partition key paths, partitioning.md §2.1.
 const KEY_PATHS_MAX: usize = 3;
 
-/// The API version from which every container has a partition key.
-const KEY_REQUIRED_SINCE: &str = "2018-12-31";
-
 /// The API version from which hierarchical keys exist.
 const MULTI_HASH_SINCE: &str = "2020-07-15";
 
 /// Completes a create or replace body; `id` and system properties are not part of the result.
-pub(crate) fn complete(container: &Object, api_version: Option<&str>) -> Result<Object> {
+pub(crate) fn complete(container: &Object, options: &Options) -> Result<Object> {
     for property in NOT_SUPPORTED {
         if body::present(container, property).is_some() {
             return Err(PolicyError::NotSupported { property }.into());
         }
     }
-    let definition = partition_key(container, api_version)?;
+    let definition = partition_key(container, options)?;
     let geospatial = settings::geospatial(container)?;
     let embeddings = match body::optional_object(container, "vectorEmbeddingPolicy")? {
         Some(policy) => vectors::complete(policy)?,
@@ -113,9 +111,9 @@ fn complete_optional(
     Ok(())
 }
 
-fn partition_key(container: &Object, api_version: Option<&str>) -> Result<PartitionKeyDefinition> {
+fn partition_key(container: &Object, options: &Options) -> Result<PartitionKeyDefinition> {
     let Some(value) = body::present(container, "partitionKey") else {
-        return without_key(api_version);
+        return without_key(options);
     };
     let n_paths = value.get("paths").and_then(Value::as_array).map_or(0, <[Value]>::len);
     if n_paths > KEY_PATHS_MAX {
@@ -125,8 +123,7 @@ fn partition_key(container: &Object, api_version: Option<&str>) -> Result<Partit
         .get("kind")
         .and_then(Value::as_str)
         .is_some_and(|kind| kind.eq_ignore_ascii_case("MultiHash"));
-    // Versions are dates: their text order is their time order.
-    if is_multi_hash && api_version.is_some_and(|version| version < MULTI_HASH_SINCE) {
+    if is_multi_hash && options.is_before(MULTI_HASH_SINCE) {
         return Err(PolicyError::MultiHashTooOld.into());
     }
     let definition = PartitionKeyDefinition::from_value(value)
@@ -138,9 +135,8 @@ fn partition_key(container: &Object, api_version: Option<&str>) -> Result<Partit
 }
 
 /// Wire: clients from before partition keys make containers without one, which have a key of the system.
-fn without_key(api_version: Option<&str>) -> Result<PartitionKeyDefinition> {
-    // Versions are dates: their text order is their time order.
-    if api_version.is_none_or(|version| version >= KEY_REQUIRED_SINCE) {
+fn without_key(options: &Options) -> Result<PartitionKeyDefinition> {
+    if !options.is_before(KEY_REQUIRED_SINCE) {
         return Err(Error::PropertyMissing { property: "partitionKey" });
     }
     let mut definition = PartitionKeyDefinition::new(&["/_partitionKey"])
