@@ -258,7 +258,7 @@ pub enum FeedMode {
     AllVersionsAndDeletes,
 }
 
-/// Where a change-feed read starts. Several may be given; all apply.
+/// Where a change-feed read starts. Several may be given: a position wins over a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeedStart {
     /// `If-None-Match`: an etag of an earlier page.

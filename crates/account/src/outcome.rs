@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{Charge, ETag, Lsn, RangeId, SessionToken, Status};
+use model::{Charge, ETag, Lsn, RangeId, SessionEntry, Status};
 
 /// A successful answer (200, 201, 204, 207, 304).
 #[derive(Debug, Clone)]
@@ -41,10 +41,11 @@ pub struct BatchResult {
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     pub charge: Charge,
-    pub session: Option<SessionToken>,
+    /// Wire: one range in each answer; clients that expect one misread a list.
+    pub session: Option<SessionEntry>,
     pub lsn: Option<Lsn>,
     pub item_lsn: Option<Lsn>,
-    /// The range that served the request; none when several did.
+    /// The range that served the request; none when several did at once (bulk, merged queries).
     pub range: Option<RangeId>,
     pub etag: Option<ETag>,
     /// `x-ms-alt-content-path`: names of the owner, e.g. `dbs/d/colls/c`.

@@ -2,7 +2,7 @@
 //!
 //! Wire: protocol.md §10. Every read is served from the latest state, so any weaker level is honoured too.
 
-use model::{RangeId, SessionEntry, SessionToken};
+use model::{Lsn, RangeId, SessionEntry};
 
 use crate::container::Container;
 use crate::error::{Error, Result};
@@ -52,9 +52,8 @@ pub(crate) fn check_read(
     if is_ahead { Err(Error::SessionUnavailable) } else { Ok(()) }
 }
 
-/// The token of a response that `ranges` served, each of them named once, in the form that the client knows.
-pub(crate) fn token(options: &Options, ranges: &[(RangeId, model::Lsn)]) -> Option<SessionToken> {
+/// What an answer tells the client to have seen of the one range that served it, in the form that the client knows.
+pub(crate) fn entry(options: &Options, range: RangeId, lsn: Lsn) -> SessionEntry {
     let version = (!options.is_before(VERSIONED_SINCE)).then_some(SessionEntry::FIRST_VERSION);
-    let entry = |&(range, lsn): &(RangeId, model::Lsn)| SessionEntry { range, version, lsn };
-    (!ranges.is_empty()).then(|| SessionToken::of_ranges(ranges.iter().map(entry)))
+    SessionEntry { range, version, lsn }
 }

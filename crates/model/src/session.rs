@@ -79,16 +79,6 @@ impl SessionToken {
         Ok(SessionToken { entries: merge(entries) })
     }
 
-    /// Returns the token for one range.
-    pub fn single(range: RangeId, version: Option<i64>, lsn: Lsn) -> SessionToken {
-        SessionToken { entries: vec![SessionEntry { range, version, lsn }] }
-    }
-
-    /// Returns the token for several ranges. No range may be named twice.
-    pub fn of_ranges(entries: impl IntoIterator<Item = SessionEntry>) -> SessionToken {
-        SessionToken { entries: entries.into_iter().collect() }
-    }
-
     /// Adds what was seen of another range; for a range already present the later one stays.
     pub fn push(&mut self, entry: SessionEntry) {
         match self.entries.iter_mut().find(|known| known.range == entry.range) {
@@ -117,16 +107,29 @@ impl SessionToken {
     }
 }
 
+impl From<SessionEntry> for SessionToken {
+    fn from(entry: SessionEntry) -> SessionToken {
+        SessionToken { entries: vec![entry] }
+    }
+}
+
 impl fmt::Display for SessionToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, SessionEntry { range, version, lsn }) in self.entries.iter().enumerate() {
+        for (index, entry) in self.entries.iter().enumerate() {
             let separator = if index == 0 { "" } else { "," };
-            match version {
-                Some(version) => write!(f, "{separator}{range}:{version}#{lsn}")?,
-                None => write!(f, "{separator}{range}:{lsn}")?,
-            }
+            write!(f, "{separator}{entry}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for SessionEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SessionEntry { range, version, lsn } = self;
+        match version {
+            Some(version) => write!(f, "{range}:{version}#{lsn}"),
+            None => write!(f, "{range}:{lsn}"),
+        }
     }
 }
 
@@ -239,7 +242,7 @@ mod tests {
         check("1:-1#500,1:0#7", &[entry(1, 0, 7)]);
         check("1:5,1:-1#4", &[simple(1, 5)]);
         check("1:4,1:-1#5", &[entry(1, -1, 5)]);
-        let mut token = SessionToken::single(RangeId(1), Some(-1), Lsn(5));
+        let mut token = SessionToken::from(entry(1, -1, 5));
         token.push(entry(1, -1, 4));
         token.push(entry(2, -1, 1));
         token.push(entry(1, -1, 6));

@@ -138,17 +138,15 @@ impl Caller {
 
     /// All that was seen, in one token, as the JavaScript SDK sends it.
     fn token(&self) -> Option<SessionToken> {
-        let mut entries = self.session.iter();
-        let (range, (version, lsn)) = entries.next()?;
-        let mut token = SessionToken::single(RangeId(*range), *version, Lsn(*lsn));
-        for (range, (version, lsn)) in entries {
-            token.push(SessionEntry { range: RangeId(*range), version: *version, lsn: Lsn(*lsn) });
+        let mut token = SessionToken::default();
+        for (&range, &(version, lsn)) in &self.session {
+            token.push(SessionEntry { range: RangeId(range), version, lsn: Lsn(lsn) });
         }
-        Some(token)
+        (!token.entries().is_empty()).then_some(token)
     }
 
-    fn note(&mut self, token: Option<&SessionToken>) {
-        for entry in token.into_iter().flat_map(SessionToken::entries) {
+    fn note(&mut self, entry: Option<&SessionEntry>) {
+        if let Some(entry) = entry {
             let seen = self.session.entry(entry.range.0).or_insert((entry.version, 0));
             *seen = (*seen).max((entry.version, entry.lsn.0));
         }

@@ -23,7 +23,7 @@ impl ItemRequest<'_> {
         let prepared: Vec<Result<ItemCall>> =
             calls.into_iter().map(|call| self.prepare(&at, call)).collect();
         if let Some(results) = refused(&prepared) {
-            let facts = self.facts_of(&[(range.id(), range.partition.lsn())]);
+            let facts = self.facts_of(range.id(), range.partition.lsn());
             return Ok(answer(results, facts));
         }
         let prepared = prepared.into_iter().filter_map(Result::ok).collect();
@@ -37,7 +37,7 @@ impl ItemRequest<'_> {
             Ok(outcome) => success(outcome, minimal),
             Err(error) => failure(&error, error.charge()),
         });
-        let facts = Facts { charge: applied.charge, ..self.facts_of(&[(range.id(), applied.lsn)]) };
+        let facts = Facts { charge: applied.charge, ..self.facts_of(range.id(), applied.lsn) };
         Ok(answer(results.collect(), facts))
     }
 

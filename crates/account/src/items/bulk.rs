@@ -46,11 +46,18 @@ impl ItemRequest<'_> {
             self.until_first_failure(calls).await
         };
         let charge = results.iter().map(|result| result.charge).sum();
-        let served: Vec<_> = match self.range.and_then(|id| self.container.ranges.by_id(id)) {
-            Some(range) => vec![(range.id(), range.partition.lsn())],
-            None => self.container.ranges.iter().map(|r| (r.id(), r.partition.lsn())).collect(),
+        let mut ranges = self.container.ranges.iter();
+        let range = match (self.range, ranges.next(), ranges.next()) {
+            (Some(id), ..) => self.container.ranges.by_id(id),
+            (None, only, None) => only,
+            // Operations of several ranges: no position of one of them says what was seen.
+            (None, ..) => None,
         };
-        Ok(answer(results, Facts { charge, ..self.facts_of(&served) }))
+        let facts = match range {
+            Some(range) => self.facts_of(range.id(), range.partition.lsn()),
+            None => self.facts(),
+        };
+        Ok(answer(results, Facts { charge, ..facts }))
     }
 
     async fn until_first_failure(&self, calls: Vec<BatchCall>) -> Vec<BatchResult> {

@@ -57,11 +57,19 @@ impl ItemRequest<'_> {
         };
         let walk = if scope.is_empty { Walk::done() } else { walk };
         let mut walk = walk.by_range(&self.container.ranges);
-        if start.is_now && start.after.is_none() {
-            for cursor in &mut walk.cursors {
-                let range = self.container.ranges.route(cursor.epks.min());
-                cursor.position = Some(range.partition.lsn().0);
-            }
+        if start.after.is_some() {
+            return Ok(walk);
+        }
+        let is_several = walk.cursors.len() > 1;
+        for cursor in &mut walk.cursors {
+            let partition = &self.container.ranges.route(cursor.epks.min()).partition;
+            cursor.position = match start.later_than_seconds {
+                _ if start.is_now => Some(partition.lsn().0),
+                // A range that is not reached by this page begins at the same time in a later one, which has only
+                // positions to go by.
+                Some(seconds) if is_several => Some(partition.position_at(seconds)?.0),
+                Some(_) | None => None,
+            };
         }
         Ok(walk)
     }
@@ -97,22 +105,24 @@ impl ItemRequest<'_> {
                 walk.cursors.push_front(cursor);
                 break;
             }
-            page.serve(range.id(), range.partition.lsn());
+            page.serve(range);
             let part = scope.within(range, &cursor.epks);
-            let after = Lsn(cursor.position.unwrap_or(0));
-            let (partition, room) = (&range.partition, page.room());
+            let after = cursor.position.map(Lsn);
+            let (partition, room) = (&range.partition, page.limits());
             let changes = match mode {
                 FeedMode::LatestVersion => {
                     partition.changes(&part, after, start.later_than_seconds, room)
                 }
-                FeedMode::AllVersionsAndDeletes => partition.versions(&part, after, room),
+                FeedMode::AllVersionsAndDeletes => {
+                    partition.versions(&part, after.unwrap_or(Lsn::ZERO), room)
+                }
             };
             let changes = changes.map_err(|error| self.fail_at(range, error))?;
             has_more |= changes.has_more;
             let position = Some(changes.lsn.0);
             page.add(range, changes.items, changes.charge);
             done.push(Cursor { epks: cursor.epks, position });
-            if page.is_full() {
+            if !page.rows.is_empty() {
                 break;
             }
         }

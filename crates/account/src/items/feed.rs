@@ -1,4 +1,6 @@
 //! Read feed: items in creation order, range after range.
+//!
+//! Wire: a page has rows of one range, which its headers name. Ranges that have none are passed over on the way to it.
 
 use std::borrow::Cow;
 
@@ -23,9 +25,9 @@ pub(super) const PAGE_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Page<'r> {
     pub(super) rows: Vec<Bytes>,
-    pub(super) bytes: usize,
     pub(super) charge: Charge,
-    pub(super) served: Vec<(RangeId, Lsn)>,
+    /// The range that the rows are of, or the last that had none.
+    pub(super) served: Option<(RangeId, Lsn)>,
     /// What each range charged.
     charges: Vec<(&'r Range, Charge)>,
     items_max: usize,
@@ -35,40 +37,25 @@ impl<'r> Page<'r> {
     pub(super) fn new(items_max: usize) -> Page<'r> {
         Page {
             rows: Vec::new(),
-            bytes: 0,
             charge: Charge::ZERO,
-            served: Vec::new(),
+            served: None,
             charges: Vec::new(),
             items_max,
         }
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.rows.len() >= self.items_max || self.bytes >= PAGE_BYTES_MAX
-    }
-
-    pub(super) fn room(&self) -> PageLimits {
-        PageLimits {
-            items_max: self.items_max.saturating_sub(self.rows.len()),
-            bytes_max: PAGE_BYTES_MAX.saturating_sub(self.bytes),
-        }
+    pub(super) fn limits(&self) -> PageLimits {
+        PageLimits { items_max: self.items_max, bytes_max: PAGE_BYTES_MAX }
     }
 
     pub(super) fn add(&mut self, range: &'r Range, rows: Vec<Bytes>, charge: Charge) {
-        self.bytes += rows.iter().map(Bytes::len).sum::<usize>();
-        if self.rows.is_empty() {
-            self.rows = rows;
-        } else {
-            self.rows.extend(rows);
-        }
+        self.rows = rows;
         self.charge += charge;
         self.charges.push((range, charge));
     }
 
-    pub(super) fn serve(&mut self, range: RangeId, lsn: Lsn) {
-        if !self.served.iter().any(|(served, _)| *served == range) {
-            self.served.push((range, lsn));
-        }
+    pub(super) fn serve(&mut self, range: &Range) {
+        self.served = Some((range.id(), range.partition.lsn()));
     }
 }
 
@@ -85,18 +72,18 @@ impl ItemRequest<'_> {
                 walk.cursors.push_front(cursor);
                 break;
             }
-            page.serve(range.id(), range.partition.lsn());
+            page.serve(range);
             let part = scope.within(range, &cursor.epks);
             let items = range
                 .partition
-                .page(&part, cursor.position, page.room())
+                .page(&part, cursor.position, page.limits())
                 .map_err(|error| self.fail_at(range, error))?;
             page.add(range, items.items, items.charge);
             if let Some(next) = items.next {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;
             }
-            if page.is_full() {
+            if !page.rows.is_empty() {
                 break;
             }
         }
@@ -126,7 +113,7 @@ impl ItemRequest<'_> {
         let mut page = Page::new(self.items_max());
         let named = self.range.and_then(|id| self.container.ranges.by_id(id));
         if let Some(range) = named.filter(|_| scope.is_empty) {
-            page.serve(range.id(), range.partition.lsn());
+            page.serve(range);
         }
         page
     }
@@ -166,23 +153,26 @@ impl ItemRequest<'_> {
     pub(super) fn is_throttled(&self, range: &Range, page: &Page<'_>) -> Result<bool, Failed> {
         match self.admit(range) {
             Ok(()) => Ok(false),
-            Err(Error::Throttled { .. }) if !page.served.is_empty() => Ok(true),
+            Err(Error::Throttled { .. }) if page.served.is_some() => Ok(true),
             Err(error) => Err(self.fail_at(range, error)),
         }
     }
 
     pub(super) fn feed_answer(&self, page: Page<'_>, continuation: Option<String>) -> Outcome {
-        if page.served.len() > 1 {
-            let now = self.inner.env().monotonic();
-            for (range, charge) in &page.charges {
-                self.record(now, range, None, *charge);
-            }
+        let now = self.inner.env().monotonic();
+        let at = self.key.as_ref().and_then(|_| self.logical().ok());
+        for (range, charge) in &page.charges {
+            self.record(now, range, at.as_ref(), *charge);
         }
+        let facts = match page.served {
+            Some((range, lsn)) => self.facts_of(range, lsn),
+            None => self.facts(),
+        };
         let facts = Facts {
             charge: page.charge,
             n_items: u64::try_from(page.rows.len()).ok(),
             continuation,
-            ..self.facts_of(&page.served)
+            ..facts
         };
         let owner_rid = self.container.rid_text.clone();
         let body = Body::Feed { owner_rid, envelope: "Documents", rows: page.rows };

@@ -102,6 +102,10 @@ pub(crate) async fn execute(
     };
     request.check(&found, &action).map_err(|error| request.fail(error))?;
     let is_bulk = matches!(action, ItemAction::Batch { is_atomic: false, .. });
+    let is_page = matches!(
+        action,
+        ItemAction::ReadFeed | ItemAction::ChangeFeed { .. } | ItemAction::Query { .. }
+    );
     let answer = if right(&action) == Right::Read {
         request.run(action).await
     } else {
@@ -111,8 +115,9 @@ pub(crate) async fn execute(
         Ok(outcome) => &outcome.facts,
         Err(failed) => &*failed.facts,
     };
-    // What several ranges served, or several operations, was recorded with each.
-    let range = facts.range.filter(|_| !is_bulk);
+    // What several ranges may have served, or several operations, was recorded with each.
+    let is_recorded = is_bulk || is_page && answer.is_ok();
+    let range = facts.range.filter(|_| !is_recorded);
     if let Some(range) = range.and_then(|id| request.container.ranges.by_id(id)) {
         let now = inner.env().monotonic();
         match request.routed.get() {
@@ -316,15 +321,14 @@ impl ItemRequest<'_> {
         }
     }
 
-    /// Facts of an answer that these ranges served, each up to an LSN.
-    fn facts_of(&self, served: &[(RangeId, Lsn)]) -> Facts {
-        let mut facts = self.facts();
-        facts.session = session::token(self.options, served);
-        if let [(range, lsn)] = served {
-            facts.range = Some(*range);
-            facts.lsn = Some(*lsn);
+    /// Facts of an answer that a range served up to an LSN.
+    fn facts_of(&self, range: RangeId, lsn: Lsn) -> Facts {
+        Facts {
+            session: Some(session::entry(self.options, range, lsn)),
+            range: Some(range),
+            lsn: Some(lsn),
+            ..self.facts()
         }
-        facts
     }
 
     fn fail(&self, error: impl Into<Error>) -> Failed {
@@ -337,7 +341,7 @@ impl ItemRequest<'_> {
     fn fail_at(&self, range: &Range, error: impl Into<Error>) -> Failed {
         let error = error.into();
         let charge = charge_of(&error);
-        let facts = self.facts_of(&[(range.id(), range.partition.lsn())]);
+        let facts = self.facts_of(range.id(), range.partition.lsn());
         Failed { error, facts: Box::new(Facts { charge, ..facts }) }
     }
 }

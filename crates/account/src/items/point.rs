@@ -99,7 +99,7 @@ impl ItemRequest<'_> {
             charge: outcome.charge,
             etag: outcome.etag,
             item_lsn: outcome.item_lsn,
-            ..self.facts_of(&[(range.id(), lsn)])
+            ..self.facts_of(range.id(), lsn)
         };
         let body = outcome.body.map_or(Body::Empty, Body::Resource);
         Outcome { status: outcome.status, body, facts }

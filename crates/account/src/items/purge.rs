@@ -16,7 +16,7 @@ impl ItemRequest<'_> {
             .delete_logical(&at)
             .await
             .map_err(|error| self.fail_at(range, error))?;
-        let facts = Facts { charge, ..self.facts_of(&[(range.id(), range.partition.lsn())]) };
+        let facts = Facts { charge, ..self.facts_of(range.id(), range.partition.lsn()) };
         Ok(Outcome { status: Status::OK, body: Body::Empty, facts })
     }
 }

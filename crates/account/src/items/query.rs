@@ -67,6 +67,11 @@ impl Target {
         Target { scope, spans, merge: None }
     }
 
+    /// Says whether a span can hold results.
+    fn can_hold(&self, epks: &EpkRange) -> bool {
+        self.spans.as_ref().is_none_or(|spans| spans.iter().any(|span| span.overlaps(epks)))
+    }
+
     /// What of a range, within a span, can hold results; `None` if nothing can.
     pub(super) fn source(&self, range: &Range, epks: &EpkRange) -> Option<Source> {
         // Nearly always: all of it can, and nothing has to be cut.
@@ -237,14 +242,14 @@ impl ItemRequest<'_> {
                 walk.cursors.push_front(cursor);
                 break;
             }
-            page.serve(range.id(), range.partition.lsn());
+            page.serve(range);
             if extras.wants_index_metrics != IndexMetrics::No {
                 totals.index_usage.get_or_insert_with(|| statement.index_usage(&source));
             }
-            let room = page.room();
+            let limits = page.limits();
             let request = PageRequest {
-                items_max: room.items_max,
-                bytes_max: room.bytes_max,
+                items_max: limits.items_max,
+                bytes_max: limits.bytes_max,
                 deadline: Some(deadline),
                 is_brief: false,
                 continuation: cursor.position.as_deref(),
@@ -258,11 +263,12 @@ impl ItemRequest<'_> {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;
             }
-            let is_last = walk.cursors.is_empty();
-            if is_last || page.is_full() || self.inner.env().monotonic() >= deadline {
+            if !page.rows.is_empty() || self.inner.env().monotonic() >= deadline {
                 break;
             }
         }
+        // What can hold nothing is not worth a page of its own.
+        walk.cursors.retain(|cursor| target.can_hold(&cursor.epks));
         // A query that no range can answer still costs a look at the plan.
         page.charge = page.charge.max(query_facts::charge(&query::Metrics::default()));
         totals.elapsed = self.time_for(extras).saturating_sub(started);

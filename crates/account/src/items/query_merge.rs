@@ -40,17 +40,20 @@ impl ItemRequest<'_> {
             let Some(source) = part.and_then(|part| target.source(range, &part)) else { continue };
             let is_fit = self.check_session(range).and_then(|()| self.admit(range));
             is_fit.map_err(|error| self.fail_at(range, error))?;
-            page.served.push((range.id(), range.partition.lsn()));
             ranges.push(range);
             sources.push(source);
+        }
+        // Several ranges at once: no position of one of them says what was seen.
+        if let [range] = ranges.as_slice() {
+            page.serve(range);
         }
         let source = MergedSource::new(sources, degree);
         let wants_usage = extras.wants_index_metrics != IndexMetrics::No;
         totals.index_usage = wants_usage.then(|| statement.index_usage(&source));
-        let room = page.room();
+        let limits = page.limits();
         let request = PageRequest {
-            items_max: room.items_max,
-            bytes_max: room.bytes_max,
+            items_max: limits.items_max,
+            bytes_max: limits.bytes_max,
             deadline: Some(started.saturating_add(PAGE_TIME)),
             is_brief: false,
             continuation: position.as_deref(),

@@ -52,7 +52,7 @@ impl ItemRequest<'_> {
         let facts = Facts {
             charge: executed.charge,
             script_log: executed.log,
-            ..self.facts_of(&[(range.id(), executed.lsn)])
+            ..self.facts_of(range.id(), executed.lsn)
         };
         let body = executed.body.map_or(Body::Empty, |body| Body::Resource(body.into()));
         Ok(Outcome { status: Status::OK, body, facts })

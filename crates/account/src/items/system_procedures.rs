@@ -51,7 +51,7 @@ impl ItemRequest<'_> {
             body::object([("count", n_written.into()), ("errorCode", u64::from(code).into())]);
         let body = Body::Resource(Value::from(body).to_text().into());
         let range = self.range_of_insert().map_err(|error| self.fail(error))?;
-        let facts = Facts { charge, ..self.facts_of(&[(range.id(), range.partition.lsn())]) };
+        let facts = Facts { charge, ..self.facts_of(range.id(), range.partition.lsn()) };
         Ok(Outcome { status: Status::OK, body, facts })
     }
 

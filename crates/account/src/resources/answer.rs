@@ -96,7 +96,7 @@ fn served_by_first_range(options: &Options, container: &Container, facts: &mut F
     let lsn = range.partition.lsn();
     facts.range = Some(range.id());
     facts.lsn = Some(lsn);
-    facts.session = session::token(options, &[(range.id(), lsn)]);
+    facts.session = Some(session::entry(options, range.id(), lsn));
 }
 
 /// Facts of an answer about the last record of `chain`.

@@ -99,8 +99,18 @@ async fn a_feed_starts_now_or_at_a_time() {
     assert_eq!(ids, ["later"]);
     let both = FeedStart { later_than_seconds: Some(time), ..after(&last) };
     client.items().changes(both).await.expect(304);
+    let keyed = client.items().key(r#"["k1"]"#);
+    let first = keyed.changes(since(time - 1)).await.expect(200);
+    client.items().create(r#"{"id":"last","pk":"k1"}"#).await.expect(201);
+    let later_time = Some(client.env.now_seconds() + 5);
+    let both = FeedStart { later_than_seconds: later_time, ..after(&first) };
+    assert_eq!(
+        keyed.changes(both).await.expect(200).ids(),
+        ["last"],
+        "a position wins over a time"
+    );
     let (all, _) = drain(&client.items(), since(time - 1)).await;
-    assert_eq!(all.len(), 41);
+    assert_eq!(all.len(), 42);
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn a_range_with_a_span_outside_it_is_gone() {
 #[tokio::test]
 async fn items_written_meanwhile_do_not_disturb() {
     let client = filled(3, 30).await;
-    let first = client.with_options(|options| options.items_max = Some(10)).items().feed().await;
+    let first = client.with_options(|options| options.items_max = Some(5)).items().feed().await;
     let token = first.facts.continuation.unwrap();
     for n in 0..30 {
         client
@@ -73,9 +73,8 @@ async fn items_written_meanwhile_do_not_disturb() {
             .await
             .expect(201);
     }
-    let rest =
-        client.with_options(|options| options.continuation = Some(token)).items().feed().await;
-    let all: Vec<Value> = first.rows.into_iter().chain(rest.rows).collect();
+    let rest = client.items().feed_from(Some(token), 1000).await;
+    let all: Vec<Value> = first.rows.into_iter().chain(rest).collect();
     let distinct = ids(&all);
     assert_eq!(all.len(), distinct.len(), "nothing twice");
     assert!((0..30).all(|n| distinct.contains(&n.to_string())), "nothing old is missed");
@@ -130,14 +129,73 @@ async fn large_items_end_pages_early() {
     assert_eq!(client.items().feed_all(1000).await.len(), 9);
 }
 
+/// The ids of what each range has.
+async fn homes(client: &Client, n_ranges: u32) -> Vec<BTreeSet<String>> {
+    let mut homes = Vec::new();
+    for range in 0..n_ranges {
+        homes.push(ids(&client.items().range(range).feed_all(1000).await));
+    }
+    homes
+}
+
 #[tokio::test]
-async fn several_ranges_give_a_compound_session_token() {
-    let client = filled(3, 30).await;
-    let page = client.items().feed().await.expect(200);
-    assert_eq!(page.facts.session.unwrap().entries().len(), 3);
-    assert_eq!(page.facts.range, None);
-    let one = client.items().range(1).feed().await.expect(200);
-    assert_eq!(one.facts.range, Some(model::RangeId(1)));
+async fn each_page_has_the_rows_of_one_range_and_names_it() {
+    let n_ranges = 5;
+    let client = filled(n_ranges, 60).await;
+    let homes = homes(&client, n_ranges).await;
+    for items_max in [3, 1000] {
+        let (mut feed, mut rows, mut changes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut feed_token, mut query_token, mut start) = (None, None, FeedStart::default());
+        for _ in 0..100 {
+            let with = |token: &Option<String>| {
+                client.with_options(|options| {
+                    options.items_max = Some(items_max);
+                    options.continuation.clone_from(token);
+                })
+            };
+            let query = "SELECT * FROM c WHERE c.id != '7'";
+            let pages = [
+                (with(&feed_token).items().feed().await.expect(200), &mut feed),
+                (with(&query_token).items().query(query).await.expect(200), &mut rows),
+                (with(&None).items().changes(start).await, &mut changes),
+            ];
+            let [(feed_page, _), (query_page, _), (changes_page, _)] = &pages;
+            feed_token.clone_from(&feed_page.facts.continuation);
+            query_token.clone_from(&query_page.facts.continuation);
+            let after = changes_page.facts.etag.as_ref().unwrap().as_str().to_owned();
+            start = FeedStart { after: Some(after), ..FeedStart::default() };
+            for (page, seen) in pages {
+                let range = page.facts.range.expect("each page names its range");
+                let session = page.facts.session.unwrap().to_string();
+                assert_eq!(session, format!("{range}:-1#{}", page.facts.lsn.unwrap()));
+                let ids = ids(&page.rows);
+                let home = &homes[usize::try_from(range.0).unwrap()];
+                assert!(ids.is_subset(home), "{ids:?} of range {range}");
+                seen.extend(ids);
+            }
+            if feed_token.is_none() && query_token.is_none() && changes.len() == 60 {
+                break;
+            }
+        }
+        assert_eq!((feed.len(), rows.len(), changes.len()), (60, 59, 60));
+    }
+}
+
+#[tokio::test]
+async fn ranges_without_rows_are_passed_over() {
+    let client = filled(5, 10).await;
+    let homes = homes(&client, 5).await;
+    let home = homes.iter().rposition(|ids| ids.contains("3")).unwrap();
+    let page = client.items().query("SELECT * FROM c WHERE c.id = '3'").await.expect(200);
+    assert_eq!(page.rows.len(), 1);
+    assert_eq!(page.facts.range, Some(model::RangeId(u32::try_from(home).unwrap())));
+    let none = client.items().query("SELECT * FROM c WHERE c.id = 'none'").await.expect(200);
+    assert!(none.rows.is_empty() && none.facts.continuation.is_none());
+    assert_eq!(none.facts.range, Some(model::RangeId(4)), "the last range that was asked");
+    assert!(none.facts.charge.hundredths() > page.facts.charge.hundredths() / 5);
+    // What the filter says of the key ends the walk: no page is empty for the sake of ranges that can have nothing.
+    let keyed = client.items().query("SELECT * FROM c WHERE c.pk = 'k3'").await.expect(200);
+    assert!(keyed.rows.len() == 1 && keyed.facts.continuation.is_none());
 }
 
 #[tokio::test]

@@ -465,8 +465,8 @@ async fn functions_work_in_queries() {
     add(&client, "udfs", "broken", "function (x) { throw new Error('boom ' + x); }", "").await;
     add(&client, "udfs", "typo", "function (", "").await;
     let query = |text: &'static str| async { client.items().query(text).await };
-    let rows =
-        query("SELECT VALUE udf.double(c.n) FROM c WHERE udf.even(c.n)").await.expect(200).rows;
+    let text = "SELECT VALUE udf.double(c.n) FROM c WHERE udf.even(c.n)";
+    let rows = client.items().query_all(text).await;
     let mut doubled: Vec<i64> = rows.iter().map(|row| row.as_i64().unwrap()).collect();
     doubled.sort_unstable();
     assert_eq!(doubled, [0, 4, 8]);

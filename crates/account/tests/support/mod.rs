@@ -349,15 +349,46 @@ impl Items<'_> {
 
     /// Follows continuations to the end; at most `items_max` rows per page.
     pub async fn feed_all(&self, items_max: u32) -> Vec<Value> {
+        self.feed_from(None, items_max).await
+    }
+
+    /// The same from a continuation on.
+    pub async fn feed_from(&self, continuation: Option<String>, items_max: u32) -> Vec<Value> {
+        self.all(ItemAction::ReadFeed, continuation, items_max).await
+    }
+
+    /// All rows of a query that is served range by range.
+    pub async fn query_all(&self, text: &str) -> Vec<Value> {
+        self.query_from(text, None).await
+    }
+
+    /// The same from a continuation on.
+    pub async fn query_from(&self, text: &str, continuation: Option<String>) -> Vec<Value> {
+        let query = QueryText { text: text.to_owned(), ..QueryText::default() };
+        let action = ItemAction::Query {
+            query,
+            cross_partition: true,
+            wants_query_metrics: false,
+            wants_index_metrics: IndexMetrics::No,
+            enable_scan: false,
+        };
+        self.all(action, continuation, 1000).await
+    }
+
+    async fn all(
+        &self,
+        action: ItemAction,
+        mut continuation: Option<String>,
+        items_max: u32,
+    ) -> Vec<Value> {
         let mut rows = Vec::new();
-        let mut continuation = None;
         for _ in 0..10_000 {
             let client = self.client.with_options(|options| {
                 options.items_max = Some(items_max);
                 options.continuation.clone_from(&continuation);
             });
             let items = Items { client: &client, ..self.clone() };
-            let page = items.feed().await.expect(200);
+            let page = items.run(action.clone()).await.expect(200);
             assert!(page.rows.len() <= items_max as usize);
             rows.extend(page.rows);
             continuation = page.facts.continuation;
@@ -365,7 +396,7 @@ impl Items<'_> {
                 return rows;
             }
         }
-        panic!("the feed does not end");
+        panic!("the pages do not end");
     }
 }
 

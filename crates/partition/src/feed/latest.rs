@@ -11,11 +11,15 @@ use crate::scan::SCANNED_MAX;
 use crate::{ChangePage, Error, PageLimits, Result, Scope, charge};
 
 impl Partition {
-    /// Returns the items of the scope written after commit `after` and, if a time is given, at a later second.
+    /// Returns the items of the scope written after commit `after`; without one, at a later second than the one given,
+    /// or all.
+    ///
+    /// Wire: a position wins over a time. In the part that was merged from several feeds, which is in no order of time,
+    /// the time holds beside it: what a feed that began there has to pass over stands between the changes that it tells.
     pub fn changes(
         &self,
         scope: &Scope,
-        after: Lsn,
+        after: Option<Lsn>,
         later_than_seconds: Option<u64>,
         limits: PageLimits,
     ) -> Result<ChangePage> {
@@ -24,9 +28,10 @@ impl Partition {
         let end = head.lsn;
         self.has_seen(end);
         let scope = ScopeFilter::new(scope, &reader.settings);
-        let after = match later_than_seconds {
-            Some(seconds) => reader.last_not_later_than(seconds, after, &head)?,
-            None => after,
+        let after = match (after, later_than_seconds) {
+            (Some(after), _) => after,
+            (None, Some(seconds)) => reader.last_not_later_than(seconds, &head)?,
+            (None, None) => Lsn::ZERO,
         };
         let mut page = Page::new(after, limits);
         let mut is_cut = false;
@@ -48,6 +53,13 @@ impl Partition {
             }
         }
         Ok(page.finish(if is_cut { None } else { Some(end) }))
+    }
+
+    /// The position of a feed that begins after a second: every change behind it came later, but for those in the part that
+    /// was merged from several feeds.
+    pub fn position_at(&self, seconds: u64) -> Result<Lsn> {
+        let reader = self.reader();
+        reader.last_not_later_than(seconds, &reader.head()?)
     }
 }
 
@@ -126,18 +138,18 @@ impl Page {
 }
 
 impl Reader {
-    /// The last commit at or below `seconds`, never below `after`.
+    /// The last commit at or below `seconds`.
     ///
     /// Time never runs backwards along the feed, so a binary search over LSNs finds it with a few seeks. The part that
     /// was merged from several feeds is no such order: if the time lies there, all of it is read and filtered.
-    pub(crate) fn last_not_later_than(&self, seconds: u64, after: Lsn, head: &Head) -> Result<Lsn> {
-        if after < head.merged {
+    pub(crate) fn last_not_later_than(&self, seconds: u64, head: &Head) -> Result<Lsn> {
+        if head.merged > Lsn::ZERO {
             let first = self.first_change_after(head.merged)?;
             if first.is_none_or(|(_, ts)| u64::from(ts) > seconds) {
-                return Ok(after);
+                return Ok(Lsn::ZERO);
             }
         }
-        let (mut low, mut high) = (after.max(head.merged).0, head.lsn.max(after).0);
+        let (mut low, mut high) = (head.merged.0, head.lsn.max(head.merged).0);
         while low < high {
             let middle = low + (high - low) / 2;
             match self.first_change_after(Lsn(middle))? {

@@ -89,7 +89,7 @@ impl Reader {
         let head = self.head()?;
         let before = |second: u64| match second.checked_sub(1) {
             None => Ok(Lsn::ZERO),
-            Some(last) => self.last_not_later_than(last, Lsn::ZERO, &head),
+            Some(last) => self.last_not_later_than(last, &head),
         };
         let (first, last) = (before(seconds.start)?, before(seconds.end.max(seconds.start))?);
         let stop = self.keys.change(Moment { lsn: last.next(), seq: 0 });

@@ -86,9 +86,9 @@ async fn a_narrow_scope_in_a_large_partition_gives_positions_instead_of_a_long_w
     assert_eq!((first.items.len(), first.next.is_some()), (0, true));
     let second = world.partition.page(&narrow, first.next, limits(10)).unwrap();
     assert_eq!((second.items.len(), second.next), (1, None));
-    let first = world.partition.changes(&narrow, Lsn(0), None, limits(10)).unwrap();
+    let first = world.partition.changes(&narrow, None, None, limits(10)).unwrap();
     assert_eq!((first.items.len(), first.has_more), (0, true));
-    let second = world.partition.changes(&narrow, first.lsn, None, limits(10)).unwrap();
+    let second = world.partition.changes(&narrow, Some(first.lsn), None, limits(10)).unwrap();
     assert_eq!((second.items.len(), second.has_more), (1, false));
     let logical = world.partition.page(&Scope::Logical(world.at("[2]")), None, limits(1)).unwrap();
     assert_eq!(

@@ -79,7 +79,7 @@ impl Default for Follower {
 
 impl Follower {
     pub(crate) fn step(&mut self, world: &World) -> bool {
-        let page = world.partition.changes(&Scope::All, self.after, None, SMALL).unwrap();
+        let page = world.partition.changes(&Scope::All, Some(self.after), None, SMALL).unwrap();
         for item in &page.items {
             let item = json(item);
             assert!(

@@ -158,7 +158,8 @@ impl World {
             let item = json(item);
             (text(&item, "id"), item.get("_lsn").unwrap().as_i64().unwrap())
         };
-        let read = |after| self.partition.changes(&Scope::All, after, None, limits(2)).unwrap();
+        let read =
+            |after| self.partition.changes(&Scope::All, Some(after), None, limits(2)).unwrap();
         drain(after, read).iter().map(entry).collect()
     }
 
