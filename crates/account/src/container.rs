@@ -118,6 +118,7 @@ fn settings(
         definition: properties.definition.clone(),
         unique_keys: properties.unique_keys.clone(),
         default_ttl: properties.default_ttl,
+        ttl_path: properties.ttl_path.clone(),
         version_retention: properties.version_retention.or(options.version_retention),
         logical_bytes_max: options.relocation.logical_partition_bytes,
         is_indexed: properties.is_indexed,

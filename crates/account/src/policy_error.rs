@@ -15,6 +15,9 @@ pub enum PolicyError {
     )]
     TtlInvalid { property: &'static str, value: String },
 
+    #[error("The 'ttlPropertyPath' can only be specified together with a 'defaultTtl'")]
+    TtlPathWithoutTtl,
+
     #[error("The partition key definition of a document collection is invalid: {reason}")]
     PartitionKeyInvalid { reason: String },
     #[error("Too many partition key paths: {count} specified, at most {max} are allowed")]
@@ -24,6 +27,11 @@ pub enum PolicyError {
          Please choose 'Hash' partition type."
     )]
     MultiHashTooOld,
+    #[error(
+        "Too many partition key paths: {count} specified, a key of the kind 'Hash' has one. \
+         Specify the kind 'MultiHash' for several."
+    )]
+    HashPaths { count: usize },
 
     #[error(
         "The partition key component definition path '{path}' could not be accepted, failed near position '{position}'. Partition key paths must contain only valid characters and not contain a trailing slash or wildcard character."
@@ -104,6 +112,14 @@ pub enum PolicyError {
     VectorParameterUnfit { parameter: &'static str, kind: &'static str },
     #[error("The Vector Indexing Policy has an invalid Shard Path: {path}.")]
     VectorShardPath { path: String },
+    #[error(
+        "The Vector Indexing Policy has {count} Shard Paths, at most one is allowed: path '{path}'"
+    )]
+    VectorShardPaths { path: String, count: usize },
+    #[error(
+        "The Vector Indexing Policy's Index Type cannot be changed for the path '{path}'. Remove the index first."
+    )]
+    VectorIndexChanged { path: String },
 
     #[error("The Full Text Policy contains an invalid Path: {path}")]
     FullTextPath { path: String },
@@ -132,6 +148,8 @@ pub enum PolicyError {
     ComputedQuery { name: String, reason: String },
     #[error("The client encryption policy is invalid: {reason}")]
     EncryptionInvalid { reason: String },
+    #[error("ClientEncryptionKey with id '[{id}]' does not exist.")]
+    EncryptionKeyMissing { id: String },
     #[error("The conflict resolution policy is invalid: {reason}")]
     ConflictInvalid { reason: &'static str },
 
@@ -157,9 +175,14 @@ impl Failure for PolicyError {
             Self::NotSupported { .. }
             | Self::UnknownValue { .. }
             | Self::TtlInvalid { .. }
+            | Self::TtlPathWithoutTtl
             | Self::PartitionKeyInvalid { .. }
             | Self::TooManyKeyPaths { .. }
             | Self::MultiHashTooOld
+            | Self::HashPaths { .. }
+            | Self::EncryptionKeyMissing { .. }
+            | Self::VectorShardPaths { .. }
+            | Self::VectorIndexChanged { .. }
             | Self::AutomaticWithoutIndex
             | Self::PathsWithoutIndex
             | Self::RootPathMissing

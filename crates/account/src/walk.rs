@@ -106,6 +106,7 @@ mod tests {
             definition,
             unique_keys: Vec::new(),
             default_ttl: None,
+            ttl_path: None,
             version_retention: None,
             logical_bytes_max: LOGICAL_BYTES_MAX,
             is_indexed: true,

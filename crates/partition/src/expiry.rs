@@ -19,7 +19,7 @@ use crate::{Error, Result};
 /// How far the walk under the default has come. Forgotten on restart: then it starts over.
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
-    /// Every item written up to here is gone, or never expires under `default_ttl`.
+    /// Every item written up to here is gone, or does not expire under `default_ttl` by when it was written.
     done: Lsn,
     default_ttl: Option<i32>,
     /// Purges under way: up to which key of the logical partition nothing older than the purge is left.
@@ -124,12 +124,15 @@ impl Reader {
             }
             let record = self.item(change.number)?;
             let record = record.ok_or(Error::Corrupt("a feed entry is no item"))?;
-            if record.ttl == 0 {
+            // An item that says from when its time counts may live on.
+            if record.ttl == 0 && !self.liveness.is_live(&record) {
                 bury(change.number, &record, dead)?;
                 n_found += 1;
             }
         }
-        Ok((n_found, walking))
+        // Those that lived on are looked at again from the beginning.
+        let end = if self.liveness.ttl_path.is_some() { Lsn::ZERO } else { walking };
+        Ok((n_found, end))
     }
 }
 

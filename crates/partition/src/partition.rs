@@ -155,7 +155,12 @@ impl Partition {
         let purges = self.0.purges.read().clone();
         Reader {
             snapshot: snapshot(&*self.0.store),
-            liveness: Liveness { now: self.0.now(), default_ttl: settings.default_ttl, purges },
+            liveness: Liveness {
+                now: self.0.now(),
+                default_ttl: settings.default_ttl,
+                ttl_path: settings.ttl_path.clone(),
+                purges,
+            },
             settings,
             keys: self.keys(),
         }

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{ETag, EpkRange, Lsn, Rid};
+use model::json::{Picks, pick};
+use model::{ETag, EpkRange, Lsn, PropertyPath, Rid};
 use store::{Direction, KeyRange, Scan, Snapshot};
 
 use crate::keys::{Keys, Place, place_of, split_epk};
@@ -21,6 +22,7 @@ pub(crate) type Purges = imbl::HashMap<Bytes, Lsn>;
 pub(crate) struct Liveness {
     pub(crate) now: u32,
     pub(crate) default_ttl: Option<i32>,
+    pub(crate) ttl_path: Option<Arc<PropertyPath>>,
     pub(crate) purges: Purges,
 }
 
@@ -48,8 +50,21 @@ impl Liveness {
             (own, _) => own,
         };
         let seconds = u32::try_from(ttl).ok()?;
-        (record.ts.saturating_add(seconds) <= self.now).then_some(Death::Expired)
+        let base = match &self.ttl_path {
+            Some(path) => base_of(record, path).unwrap_or(u64::from(record.ts)),
+            None => u64::from(record.ts),
+        };
+        (base.saturating_add(u64::from(seconds)) <= u64::from(self.now)).then_some(Death::Expired)
     }
+}
+
+/// The time at the path; none when it is no whole number.
+fn base_of(record: &ItemRecord, path: &PropertyPath) -> Option<u64> {
+    let mut picks = Picks::NOTHING;
+    picks.add(path.segments().iter().map(String::as_str));
+    let item = pick(record.text(), &picks, 0).ok()?;
+    let value = path.segments().iter().try_fold(&item, |value, name| value.get(name))?;
+    u64::try_from(value.as_i64()?).ok()
 }
 
 #[derive(Debug)]
@@ -215,7 +230,8 @@ mod tests {
             (Some(50),   Some(10),  10, true),
         ];
         for (default_ttl, own, age, dead) in table {
-            let liveness = Liveness { now: 1000 + age, default_ttl, purges: Purges::new() };
+            let liveness =
+                Liveness { now: 1000 + age, default_ttl, ttl_path: None, purges: Purges::new() };
             let death = liveness.death(&record(1, 1000, own));
             assert_eq!(death, dead.then_some(Death::Expired), "{default_ttl:?} {own:?} {age}");
         }
@@ -224,7 +240,7 @@ mod tests {
     #[test]
     fn a_purge_kills_what_was_written_up_to_it() {
         let purges = Purges::unit(Bytes::from_static(b"\0\0p"), Lsn(5));
-        let liveness = Liveness { now: 0, default_ttl: None, purges };
+        let liveness = Liveness { now: 0, default_ttl: None, ttl_path: None, purges };
         assert_eq!(liveness.death(&record(5, 0, None)), Some(Death::Purged));
         assert_eq!(liveness.death(&record(6, 0, None)), None);
     }

@@ -20,6 +20,8 @@ pub struct Settings {
     pub unique_keys: Vec<Vec<PropertyPath>>,
     /// `None`: nothing expires. `-1`: only items with a `ttl` of their own. Otherwise seconds.
     pub default_ttl: Option<i32>,
+    /// Where an item says from when its time counts, in seconds of the epoch; else from its last write.
+    pub ttl_path: Option<Arc<PropertyPath>>,
     /// How long the all-versions feed keeps entries; `None` writes none.
     pub version_retention: Option<Duration>,
     pub logical_bytes_max: u64,

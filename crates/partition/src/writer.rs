@@ -501,12 +501,14 @@ impl Partition {
     fn view(&self, writer: &Writer) -> View {
         let inner = self.inner();
         let overlay = writer.overlay.clone();
+        let settings = inner.settings.read();
         View {
             overlay,
             snapshot: inner.store.snapshot(),
             liveness: Liveness {
                 now: inner.now(),
-                default_ttl: inner.settings.read().default_ttl,
+                default_ttl: settings.default_ttl,
+                ttl_path: settings.ttl_path.clone(),
                 purges: writer.purges.clone(),
             },
             base: writer.head.lsn,

@@ -173,6 +173,7 @@ fn add(draft: &mut Draft<'_>, new: NewResource<'_>, options: &Options) -> Result
         (ResourceKind::Database, _) => databases::create(draft, id, throughput),
         (ResourceKind::Container, Some(database)) => {
             let properties = containers::Properties::of(&completed)?;
+            check_encryption_keys(draft.tables, database, &completed)?;
             let (own, n_ranges) = offers::plan_container(draft, database, throughput, &properties)?;
             let state = container::new_state(draft, &properties, n_ranges);
             let record = draft.add(owner, kind, id, completed, state)?;
@@ -187,6 +188,16 @@ fn add(draft: &mut Draft<'_>, new: NewResource<'_>, options: &Options) -> Result
             draft.add(owner, kind, id, completed, Object::new())
         }
         _ => draft.add(owner, kind, id, completed, Object::new()),
+    }
+}
+
+/// Wire: what an encryption policy names must be there; a replace cannot change it.
+fn check_encryption_keys(tables: &Tables, database: &Record, completed: &Object) -> Result<()> {
+    let kind = ResourceKind::EncryptionKey;
+    let is_missing = |id: &&str| tables.by_name(database.number, kind, id).is_none();
+    match containers::encryption_key_ids(completed).find(is_missing) {
+        Some(id) => Err(PolicyError::EncryptionKeyMissing { id: id.to_owned() }.into()),
+        None => Ok(()),
     }
 }
 

@@ -63,7 +63,7 @@ async fn policies_are_completed_as_the_service_does() {
         ("indexingPolicy", "{}", DEFAULT_POLICY),
         ("indexingPolicy", r#"{"includedPaths":[],"excludedPaths":[]}"#, DEFAULT_POLICY),
         ("indexingPolicy", r#"{"indexingMode":"Consistent","automatic":false}"#,
-         r#"{"indexingMode":"consistent","automatic":false,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#),
+         r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#),
         ("indexingPolicy", r#"{"indexingMode":"None","automatic":false}"#,
          r#"{"indexingMode":"none","automatic":false,"includedPaths":[],"excludedPaths":[]}"#),
         ("indexingPolicy", r#"{"includedPaths":[{"path":"/*","indexes":[{"kind":"Range","dataType":"Number","precision":-1}]}]}"#, DEFAULT_POLICY),
@@ -98,6 +98,8 @@ async fn policies_are_completed_as_the_service_does() {
          r#"{"includedPaths":[{"path":"/secret","clientEncryptionKeyId":"k","encryptionType":"Randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}],"policyFormatVersion":1}"#),
     ];
     let client = client().await;
+    let key = r#"{"id":"k","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256","wrappedDataEncryptionKey":"AA==","keyWrapMetadata":{}}"#;
+    client.create("dbs/d/clientencryptionkeys", key).await.expect(201);
     for (property, sent, returned) in table {
         let sent = body(&format!("\"{property}\":{sent}"));
         let created = client.create("dbs/d/colls", &sent).await.expect(201);
@@ -146,6 +148,13 @@ async fn wrong_policies_are_refused_with_the_service_words() {
         (with_text(r#"{"fullTextIndexes":[{"path":"/path"}]}"#), "The path of the Full Text Index /path does not match the path specified in the Full Text Policy"),
         (with_text(r#"{"fullTextIndexes":[{"path":"abstract"}]}"#), "Full-text index specification at index (0) contains invalid path"),
         (with_text(r#"{"fullTextIndexes":[{"other":"abstract"}]}"#), "Missing path in full-text index specification at index (0)"),
+        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","vectorIndexShardKey":["/a","/b"]}]}"#), "2 Shard Paths, at most one"),
+        (embeddings(r#"{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"cosine","embeddingSource":{"sourcePaths":["/t"]}}"#), "embeddingSource' is known but not supported"),
+        (r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"],"filter":{}}]}"#.into(), "filter' is known but not supported"),
+        (r#""fullTextPolicy":{"fullTextPaths":[{"path":"/a","addStopWords":["x"]}]}"#.into(), "addStopWords' is known but not supported"),
+        (r#""clientEncryptionPolicy":{"policyFormatVersion":2,"includedPaths":[{"path":"/a","clientEncryptionKeyId":"unknownKey","encryptionType":"Randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}]}"#.into(), "ClientEncryptionKey with id '[unknownKey]' does not exist."),
+        (r#""ttlPropertyPath":"/made""#.into(), "together with a 'defaultTtl'"),
+        (r#""defaultTtl":5,"ttlPropertyPath":"made""#.into(), "ttlPropertyPath"),
         (r#""defaultTtl":0"#.into(), "defaultTtl"), (r#""defaultTtl":-2"#.into(), "defaultTtl"),
         (r#""defaultTtl":1.5"#.into(), "defaultTtl"), (r#""defaultTtl":"60""#.into(), "defaultTtl"),
         (r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":[]}]}"#.into(), "unique key"),
@@ -178,6 +187,8 @@ async fn partition_keys_are_checked() {
         (r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#, 201, r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#),
         (r#"{"paths":["/\"a b\"/c"],"kind":"Hash","version":2}"#, 201, r#"{"paths":["/\"a b\"/c"],"kind":"Hash","version":2}"#),
         (r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash","version":2}"#, 400, "Too many partition key paths"),
+        (r#"{"paths":["/a","/b"],"kind":"Hash","version":2}"#, 400, "Too many partition key paths"),
+        (r#"{"paths":["/a","/b"]}"#, 400, "Too many partition key paths"),
         (r#"{"paths":["/a"],"kind":"Odd"}"#, 400, "invalid"),
         (r#"{"paths":["/a"],"version":3}"#, 400, "invalid"),
         (r#"{"paths":["a"]}"#, 400, "invalid"), (r#"{"paths":["/a/?"]}"#, 400, "invalid"),

@@ -50,6 +50,38 @@ async fn immutable_properties_stay() {
 }
 
 #[tokio::test]
+async fn a_vector_index_keeps_its_type_and_may_go() {
+    let client = Client::new(1).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let body =
+        |indexes: &str| format!(r#"{{{BASE},"indexingPolicy":{{"vectorIndexes":[{indexes}]}}}}"#);
+    let flat = body(r#"{"path":"/v","type":"flat"}"#);
+    let graph = body(r#"{"path":"/v","type":"diskANN"}"#);
+    client.create("dbs/d/colls", &flat).await.expect(201);
+    let refused = client.replace("dbs/d/colls/c", &graph).await.expect(400);
+    assert!(refused.message.contains("Index Type cannot be changed"), "{}", refused.message);
+    client.replace("dbs/d/colls/c", &body("")).await.expect(200);
+    client.replace("dbs/d/colls/c", &graph).await.expect(200);
+}
+
+#[tokio::test]
+async fn the_base_of_expiry_can_be_set_and_taken_away() {
+    let client = Client::with_container(1).await;
+    let key = r#""partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}"#;
+    let with = format!(r#"{{"id":"c",{key},"defaultTtl":60,"ttlPropertyPath":"/made"}}"#);
+    let shown = client.replace("dbs/d/colls/c", &with).await.expect(200);
+    assert_eq!(shown.text("ttlPropertyPath"), "/made");
+    let items = client.items().key(r#"["a"]"#);
+    let made = crate::support::START_MS / 1000 - 60;
+    items.create(&format!(r#"{{"id":"1","pk":"a","made":{made}}}"#)).await.expect(201);
+    items.read("1").await.expect(404);
+    let without = format!(r#"{{"id":"c",{key},"defaultTtl":60}}"#);
+    let shown = client.replace("dbs/d/colls/c", &without).await.expect(200);
+    assert_eq!(shown.value.get("ttlPropertyPath"), None);
+    items.read("1").await.expect(200);
+}
+
+#[tokio::test]
 async fn queries_after_a_replace_know_what_is_new() {
     let client = Client::with_container(1).await;
     client.items().create(r#"{"id":"1","pk":"a","name":"B"}"#).await.expect(201);

@@ -28,6 +28,35 @@ async fn an_expired_item_is_gone_for_every_reader_at_once() {
 }
 
 #[tokio::test]
+async fn the_time_of_an_item_may_count_from_a_time_in_it() {
+    let path = model::PropertyPath::parse("/made/at").unwrap();
+    let world = World::with(Settings { ttl_path: Some(path.into()), ..with_ttl(10) });
+    let now = world.env.now_ms() / 1000;
+    let item = |id: &str, at: u64, rest: &str| {
+        format!(r#"{{"id":"{id}","pk":1,"made":{{"at":{at}}}{rest}}}"#)
+    };
+    world.create(&item("old", now - 10, "")).await.unwrap();
+    world.create(&item("older", now - 7, "")).await.unwrap();
+    world.create(&item("later", now + 20, "")).await.unwrap();
+    world.create(&item("own", now - 7, r#","ttl":8"#)).await.unwrap();
+    world.create(r#"{"id":"none","pk":1,"made":"then"}"#).await.unwrap();
+    assert_eq!(world.ids(&Scope::All), ["older", "later", "own", "none"]);
+    assert_eq!(failure(world.read("[1]", "old")), (404, 0));
+    world.advance(1);
+    assert_eq!(world.ids(&Scope::All), ["older", "later", "none"]);
+    world.advance(2);
+    assert_eq!(world.ids(&Scope::All), ["later", "none"]);
+    world.advance(7);
+    assert_eq!(world.ids(&Scope::All), ["later"]);
+    while world.partition.expire(2).await.unwrap() > 0 {}
+    assert_eq!(world.check().n_items, 1, "what lives on is not removed");
+    world.advance(20);
+    assert!(world.ids(&Scope::All).is_empty());
+    while world.partition.expire(2).await.unwrap() > 0 {}
+    assert_eq!(world.check().n_items, 0);
+}
+
+#[tokio::test]
 async fn a_write_over_an_expired_item_makes_a_new_one() {
     let world = World::with(Settings { default_ttl: Some(10), ..with_versions() });
     let old = world.create(r#"{"id":"a","pk":1,"v":1}"#).await.unwrap();

@@ -35,6 +35,7 @@ pub(crate) fn settings() -> Settings {
         definition: PartitionKeyDefinition::new(&["/pk"]).unwrap(),
         unique_keys: Vec::new(),
         default_ttl: None,
+        ttl_path: None,
         version_retention: None,
         logical_bytes_max: LOGICAL_BYTES_MAX,
         is_indexed: true,

@@ -71,6 +71,14 @@ fn complete_path(
     ]))
 }
 
+/// The keys that a completed container names.
+pub(crate) fn key_ids(completed: &Object) -> impl Iterator<Item = &str> {
+    let policy = completed.get("clientEncryptionPolicy");
+    let paths = policy.and_then(|policy| policy.get("includedPaths")?.as_array());
+    let paths = paths.unwrap_or_default().iter();
+    paths.filter_map(|path| path.get("clientEncryptionKeyId")?.as_str())
+}
+
 fn invalid(reason: String) -> PolicyError {
     PolicyError::EncryptionInvalid { reason }
 }

@@ -10,10 +10,14 @@ use super::index_path::IndexPath;
 use super::{composite, full_text, spatial, vectors};
 use crate::body;
 use crate::error::Result;
+use crate::operation::Options;
 use crate::policy_error::PolicyError;
 
 /// Limit: paths of one policy; the service documents no number, this keeps the catalog small.
 const PATHS_MAX: usize = 1000;
+
+/// The API version from which a policy with an index is automatic whatever it says.
+const AUTOMATIC_SINCE: &str = "2018-12-31";
 
 const ROOT_PATH: &str = "/*";
 const ETAG_PATH: &str = "/\"_etag\"/?";
@@ -33,7 +37,11 @@ pub(crate) struct Surroundings<'a> {
 }
 
 /// Completes a policy; an absent one becomes the default.
-pub(crate) fn complete(policy: Option<&Object>, around: Surroundings<'_>) -> Result<Object> {
+pub(crate) fn complete(
+    policy: Option<&Object>,
+    around: Surroundings<'_>,
+    options: &Options,
+) -> Result<Object> {
     let empty = Object::new();
     let policy = policy.unwrap_or(&empty);
     let mode = match body::optional_text(policy, "indexingMode")? {
@@ -51,7 +59,9 @@ pub(crate) fn complete(policy: Option<&Object>, around: Surroundings<'_>) -> Res
         return Ok(shape(mode, false, Vec::new(), Vec::new()));
     }
     let (included, excluded) = complete_paths(included, excluded)?;
-    let mut completed = shape(mode, automatic.unwrap_or(true), included, excluded);
+    // Wire: an index is always automatic since this version. Before, items could be indexed one by one.
+    let is_manual = automatic == Some(false) && options.is_before(AUTOMATIC_SINCE);
+    let mut completed = shape(mode, !is_manual, included, excluded);
     let parts = [
         ("compositeIndexes", composite::complete(policy)?),
         ("spatialIndexes", spatial::complete(policy, around.is_geometry)?),

@@ -7,12 +7,14 @@ mod encryption;
 mod full_text;
 pub(crate) mod index_path;
 mod indexing_policy;
+mod known;
 mod replace;
 mod settings;
 mod spatial;
 mod unique_keys;
 mod vectors;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Object, PartitionKeyDefinition, PropertyPath, Value};
@@ -20,23 +22,13 @@ use query::index::IndexPolicy;
 use query::{ComputedProperty, FullTextPolicy, OrderPolicy, VectorEmbedding};
 
 pub(crate) use encryption::ALGORITHM as ENCRYPTION_ALGORITHM;
+pub(crate) use encryption::key_ids as encryption_key_ids;
 pub(crate) use replace::check as check_replace;
 
 use crate::body;
 use crate::error::{Error, Result};
 use crate::operation::{KEY_REQUIRED_SINCE, Options};
 use crate::policy_error::PolicyError;
-
-/// Wire: properties of the service that this server does not have. They must not be ignored.
-const NOT_SUPPORTED: [&str; 7] = [
-    "materializedViewDefinition",
-    "materializedViews",
-    "globalSecondaryIndexDefinition",
-    "createMode",
-    "restoreParameters",
-    "schemaPolicy",
-    "dataMaskingPolicy",
-];
 
 /// Limit: partition key paths, partitioning.md §2.1.
 const KEY_PATHS_MAX: usize = 3;
@@ -46,11 +38,7 @@ const MULTI_HASH_SINCE: &str = "2020-07-15";
 
 /// Completes a create or replace body; `id` and system properties are not part of the result.
 pub(crate) fn complete(container: &Object, options: &Options) -> Result<Object> {
-    for property in NOT_SUPPORTED {
-        if body::present(container, property).is_some() {
-            return Err(PolicyError::NotSupported { property }.into());
-        }
-    }
+    known::check(container)?;
     let definition = partition_key(container, options)?;
     let geospatial = settings::geospatial(container)?;
     let embeddings = match body::optional_object(container, "vectorEmbeddingPolicy")? {
@@ -68,13 +56,16 @@ pub(crate) fn complete(container: &Object, options: &Options) -> Result<Object> 
     };
     let policy = body::optional_object(container, "indexingPolicy")?;
     let mut completed = body::object([
-        ("indexingPolicy", Value::Object(indexing_policy::complete(policy, around)?)),
+        ("indexingPolicy", Value::Object(indexing_policy::complete(policy, around, options)?)),
         ("partitionKey", definition.to_value()),
     ]);
     for property in ["defaultTtl", "analyticalStorageTtl"] {
         if let Some(seconds) = settings::ttl(container, property)? {
             completed.insert(property, i64::from(seconds));
         }
+    }
+    if let Some((text, _)) = settings::ttl_path(container)? {
+        completed.insert("ttlPropertyPath", text);
     }
     if let Some(policy) = body::optional_object(container, "uniqueKeyPolicy")? {
         completed.insert("uniqueKeyPolicy", Value::Object(unique_keys::complete(policy)?));
@@ -119,12 +110,16 @@ fn partition_key(container: &Object, options: &Options) -> Result<PartitionKeyDe
     if n_paths > KEY_PATHS_MAX {
         return Err(PolicyError::TooManyKeyPaths { count: n_paths, max: KEY_PATHS_MAX }.into());
     }
+    // Wire: several paths need the kind that says so.
     let is_multi_hash = value
         .get("kind")
         .and_then(Value::as_str)
         .is_some_and(|kind| kind.eq_ignore_ascii_case("MultiHash"));
     if is_multi_hash && options.is_before(MULTI_HASH_SINCE) {
         return Err(PolicyError::MultiHashTooOld.into());
+    }
+    if n_paths > 1 && !is_multi_hash {
+        return Err(PolicyError::HashPaths { count: n_paths }.into());
     }
     let definition = PartitionKeyDefinition::from_value(value)
         .map_err(|error| PolicyError::PartitionKeyInvalid { reason: error.to_string() })?;
@@ -164,6 +159,7 @@ pub(crate) struct Properties {
     pub(crate) definition: PartitionKeyDefinition,
     pub(crate) unique_keys: Vec<Vec<PropertyPath>>,
     pub(crate) default_ttl: Option<i32>,
+    pub(crate) ttl_path: Option<Arc<PropertyPath>>,
     /// From the container's own change-feed policy.
     pub(crate) version_retention: Option<Duration>,
     pub(crate) is_indexed: bool,
@@ -190,6 +186,7 @@ impl Properties {
             definition,
             unique_keys: unique_keys::keys(body::optional_object(completed, "uniqueKeyPolicy")?),
             default_ttl: settings::ttl(completed, "defaultTtl")?,
+            ttl_path: settings::ttl_path(completed)?.map(|(_, path)| Arc::new(path)),
             version_retention: u64::try_from(minutes)
                 .ok()
                 .filter(|minutes| *minutes > 0)

@@ -24,6 +24,9 @@ pub(crate) fn check(old: &Object, new: &Object) -> Result<()> {
     if !vectors::is_extension(embeddings(old).as_ref(), embeddings(new).as_ref()) {
         return Err(PolicyError::VectorEmbeddingChanged.into());
     }
+    if let Some(path) = vectors::changed_index(old, new) {
+        return Err(PolicyError::VectorIndexChanged { path }.into());
+    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The smaller properties of a container: conflict policy, geospatial type, times to live, change feed.
 
-use model::{Object, Value};
+use model::{Object, PropertyPath, Value};
 
 use crate::body;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub(super) fn conflict_policy(container: &Object) -> Result<Object> {
         }
         _ => ("", procedure),
     };
-    if !path.is_empty() && model::PropertyPath::parse(path).is_err() {
+    if !path.is_empty() && PropertyPath::parse(path).is_err() {
         let reason = "the path must name a property";
         return Err(PolicyError::ConflictInvalid { reason }.into());
     }
@@ -68,6 +68,19 @@ pub(super) fn ttl(container: &Object, property: &'static str) -> Result<Option<i
         Some(0) if property == "analyticalStorageTtl" => Ok(Some(0)),
         _ => Err(PolicyError::TtlInvalid { property, value: value.to_text() }.into()),
     }
+}
+
+/// The path of the time from which an item's time to live counts. Wire: only with a `defaultTtl`.
+pub(super) fn ttl_path(container: &Object) -> Result<Option<(&str, PropertyPath)>> {
+    let Some(text) = body::optional_text(container, "ttlPropertyPath")? else { return Ok(None) };
+    if body::present(container, "defaultTtl").is_none() {
+        return Err(PolicyError::TtlPathWithoutTtl.into());
+    }
+    let path = PropertyPath::parse(text).map_err(|_| PolicyError::UnknownValue {
+        property: "ttlPropertyPath",
+        value: text.to_owned(),
+    })?;
+    Ok(Some((text, path)))
 }
 
 /// Minutes that the all-versions feed keeps its entries.

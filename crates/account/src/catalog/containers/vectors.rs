@@ -130,6 +130,10 @@ fn complete_parameters(
         if let Some(path) = paths.iter().find(|path| PropertyPath::parse(path).is_err()) {
             return Err(PolicyError::VectorShardPath { path: path.clone() }.into());
         }
+        if paths.len() > 1 {
+            let path = one.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
+            return Err(PolicyError::VectorShardPaths { path, count: paths.len() }.into());
+        }
         if !paths.is_empty() {
             one.insert(name, Value::Array(paths.into_iter().map(Value::from).collect()));
         }
@@ -157,6 +161,21 @@ pub(super) fn embeddings(completed: &Object) -> Vec<VectorEmbedding> {
         Some(VectorEmbedding { path: path.segments().to_vec(), distance })
     };
     list.unwrap_or_default().iter().filter_map(read).collect()
+}
+
+/// The path of a vector index that is of another type than before; indexes may come and go.
+pub(super) fn changed_index(old: &Object, new: &Object) -> Option<String> {
+    let list = |body: &Object| {
+        let indexes = body.get("indexingPolicy").and_then(|policy| policy.get("vectorIndexes"));
+        indexes.and_then(Value::as_array).map(<[Value]>::to_vec).unwrap_or_default()
+    };
+    let (old, new) = (list(old), list(new));
+    let is_changed = |index: &&Value| {
+        let mut before = old.iter().filter(|it| it.get("path") == index.get("path"));
+        before.any(|it| it.get("type") != index.get("type"))
+    };
+    let changed = new.iter().find(is_changed)?;
+    changed.get("path").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Wire: embeddings may be added, existing ones must stay as they are (protocol.md §14.1).
