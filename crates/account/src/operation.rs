@@ -62,6 +62,8 @@ pub struct Options {
     pub continuation_kib_max: Option<u32>,
     pub session: Option<SessionToken>,
     pub consistency: Option<Consistency>,
+    /// Tell which of the service's rules a query meets.
+    pub wants_query_advice: bool,
     /// `x-ms-cosmos-intended-collection-rid`.
     pub intended_container_rid: Option<String>,
     /// Create of a database or container.

@@ -63,6 +63,7 @@ pub struct Facts {
     pub query_metrics: Option<String>,
     /// Already encoded as the request asked (base64 or percent).
     pub index_metrics: Option<String>,
+    pub query_advice: Option<String>,
     pub query_execution_info: bool,
     pub script_log: Option<String>,
 }

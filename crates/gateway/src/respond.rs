@@ -147,7 +147,7 @@ fn session(out: &mut BytesMut, entry: &SessionEntry) {
 }
 
 fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
-    let texts: [(&HeaderName, Option<&str>); 8] = [
+    let texts: [(&HeaderName, Option<&str>); 9] = [
         (&names::OWNER_PATH, facts.owner_path.as_deref()),
         (&names::OWNER_RID, facts.owner_rid.as_deref()),
         (&names::CONTINUATION, facts.continuation.as_deref()),
@@ -155,6 +155,7 @@ fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
         (&names::USAGE, facts.usage.as_deref()),
         (&names::QUERY_METRICS, facts.query_metrics.as_deref()),
         (&names::INDEX_UTILIZATION, facts.index_metrics.as_deref()),
+        (&names::QUERY_ADVICE, facts.query_advice.as_deref()),
         (&names::SCRIPT_LOG, facts.script_log.as_deref()),
     ];
     if let Some(etag) = &facts.etag {
@@ -243,6 +244,7 @@ mod tests {
             offer_replace_pending: Some(false),
             query_metrics: Some("a=1".to_owned()),
             index_metrics: Some("e30=".to_owned()),
+            query_advice: Some("%5B%5D".to_owned()),
             query_execution_info: true,
             script_log: Some("x%20y".to_owned()),
         }

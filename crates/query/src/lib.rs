@@ -14,6 +14,7 @@
 
 #![warn(missing_docs)]
 
+mod advice;
 mod ahead;
 pub mod ast;
 mod bind;
@@ -44,6 +45,7 @@ mod statement;
 mod value;
 mod watched;
 
+pub use advice::advice;
 pub use bind::ComputedProperty;
 pub use context::{DistanceFunction, UdfHost, VectorEmbedding};
 pub use error::{Code, Diagnostic, Error, Result, Span};

@@ -120,6 +120,9 @@ impl ItemRequest<'_> {
         }
         outcome.facts.index_metrics =
             query_facts::index_metrics(extras.wants_index_metrics, &usage);
+        if self.options.wants_query_advice {
+            outcome.facts.query_advice = query_facts::advice_text(&query.text);
+        }
         Ok(outcome)
     }
 

@@ -78,6 +78,14 @@ fn utilization(n_items_read: u64, n_rows: u64) -> f64 {
     }
 }
 
+/// Which of the service's rules a query meets. Wire: a percent-encoded list of ids with their parameters.
+pub(super) fn advice_text(text: &str) -> Option<String> {
+    let ids = query::advice(&query::parse(text).ok()?);
+    let entry = |id: &str| model::object! { "Id" => id, "Params" => Value::Array(Vec::new()) };
+    let list = Value::Array(ids.into_iter().map(entry).collect()).to_text();
+    Some(percent_encoded(&list))
+}
+
 /// Wire: protocol.md §8.6.
 pub(super) fn index_metrics(wanted: IndexMetrics, usage: &IndexUsage) -> Option<String> {
     let list = |paths: &[String], entry: &dyn Fn(&str) -> Value| {

@@ -42,6 +42,7 @@ names! {
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
     QUERY_EXECUTION_INFO = "x-ms-cosmos-query-execution-info";
     INDEX_UTILIZATION = "x-ms-cosmos-index-utilization";
+    QUERY_ADVICE = "x-ms-cosmos-query-advice";
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";

@@ -102,6 +102,7 @@ used_headers! {
     QueryMetrics = "x-ms-documentdb-populatequerymetrics", "adds query metrics";
     IndexMetrics = "x-ms-cosmos-populateindexmetrics", "adds index metrics, base64";
     IndexMetricsV2 = "x-ms-cosmos-populateindexmetrics-v2", "adds index metrics, percent-encoded";
+    QueryAdvice = "x-ms-cosmos-populatequeryadvice", "adds which of the service's rules a query meets";
     IsQueryPlan = "x-ms-cosmos-is-query-plan-request", "a POST asks for a query plan";
     SupportedFeatures = "x-ms-cosmos-supported-query-features", "what a query plan may use";
     IsBatch = "x-ms-cosmos-is-batch-request", "a POST is a batch";
@@ -165,7 +166,6 @@ const IGNORED: &[HeaderFact] = facts! { Ignored:
     "x-ms-documentdb-query-iscontinuationexpected", "a hint";
     "x-ms-documentdb-query-emit-traces", "diagnostics";
     "x-ms-documentdb-query-enable-low-precision-order-by", "order is always exact";
-    "x-ms-cosmos-populatequeryadvice", "advice is optional, none is given";
     "x-ms-cosmos-query-version", "plans of version 1 suit all clients";
     "x-ms-cosmos-query-optimisticdirectexecute", "the query is run whole anyway";
     "x-ms-documentdb-collection-rid", "the path names the container";

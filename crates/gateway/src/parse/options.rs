@@ -25,6 +25,7 @@ pub(super) fn options(headers: &RequestHeaders<'_>) -> Result<Options, Error> {
         wants_partition_statistics: headers.is_on(Name::PartitionStatistics)?,
         migrate_offer: migration(headers)?,
         pre_triggers: headers.triggers(Name::PreTriggers)?,
+        wants_query_advice: headers.is_on(Name::QueryAdvice)?,
         post_triggers: headers.triggers(Name::PostTriggers)?,
         api_version: text(Name::Version)?,
     })
