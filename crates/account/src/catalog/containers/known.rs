@@ -195,7 +195,9 @@ mod tests {
             below = below.into_iter().flat_map(|it| it.as_array_mut().unwrap()).collect();
             n_lists -= 1;
         }
-        below.into_iter().for_each(|it| put(it, rest));
+        for it in below {
+            put(it, rest);
+        }
     }
 
     fn completed(body: &Value) -> Result<Value> {
@@ -245,7 +247,9 @@ mod tests {
                     }
                 }
                 Value::Array(list) if list.iter().any(|it| it.is_object() || it.is_array()) => {
-                    list.iter().for_each(|it| walk(it, &format!("{path}[]"), found));
+                    for it in list {
+                        walk(it, &format!("{path}[]"), found);
+                    }
                 }
                 _ => found.push(path.to_owned()),
             }
