@@ -26,6 +26,7 @@ mod meter;
 mod metrics;
 pub mod operation;
 pub mod outcome;
+mod performance_level;
 mod policy_error;
 mod range_map;
 mod ranges;

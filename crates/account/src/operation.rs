@@ -106,8 +106,12 @@ pub enum ThroughputRequest {
     Manual(i64),
     /// The JSON text of the autopilot header; validated by the account.
     Autoscale(String),
-    /// Both headers at once: always an error, with the service's message.
+    /// A performance level: `S1`, `S2` or `S3`; validated by the account.
+    Level(String),
+    /// Manual and autoscale at once: always an error, with the service's message.
     Both,
+    /// A performance level and a number at once: always an error.
+    LevelAndThroughput,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,4 +286,6 @@ pub struct QueryText {
     pub resume_filter: Option<model::Value>,
     /// How many ranges the server may read at once to merge the query itself; `None` leaves merging to the client.
     pub merge: Option<usize>,
+    /// The client reads the ranges of a query side by side, and wants the plan of whatever more than one range has.
+    pub wants_plan: bool,
 }

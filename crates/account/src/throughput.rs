@@ -8,6 +8,7 @@ use crate::body;
 use crate::catalog::record::{number_value, read_number};
 use crate::error::Result;
 use crate::operation::ThroughputRequest;
+use crate::performance_level::PerformanceLevel;
 
 /// Limit: the service's numbers.
 pub(crate) const MANUAL_MIN: u64 = 400;
@@ -52,6 +53,15 @@ pub enum ThroughputError {
          {THROUGHPUT_MAX} inclusive in increments of {AUTOSCALE_STEP}."
     )]
     AutoscaleStep,
+    #[error("The offer type '{0}' is none of the performance levels S1, S2 and S3")]
+    LevelUnknown(String),
+    #[error(
+        "x-ms-offer-type and a throughput (x-ms-offer-throughput, x-ms-cosmos-offer-autopilot-settings) \
+         exclude each other"
+    )]
+    LevelAndThroughput,
+    #[error("A performance level is for a container: a database has throughput, or none")]
+    LevelOfDatabase,
     #[error("The autopilot settings are invalid: {0}")]
     AutoscaleInvalid(&'static str),
     #[error(
@@ -80,6 +90,7 @@ pub enum ThroughputError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Throughput {
     Manual(u64),
+    Level(PerformanceLevel),
     Autoscale {
         max: u64,
         /// Percent by which the service may raise the maximum; kept and returned.
@@ -92,6 +103,10 @@ impl Throughput {
     pub(crate) fn requested(request: &ThroughputRequest) -> Result<Throughput> {
         match request {
             ThroughputRequest::Both => Err(ThroughputError::Both.into()),
+            ThroughputRequest::LevelAndThroughput => {
+                Err(ThroughputError::LevelAndThroughput.into())
+            }
+            ThroughputRequest::Level(text) => Throughput::level(text),
             ThroughputRequest::Manual(units) => {
                 Ok(Throughput::Manual(check_manual(*units, MANUAL_MIN)?))
             }
@@ -100,6 +115,12 @@ impl Throughput {
                 _ => Err(ThroughputError::AutoscaleInvalid("not a JSON object").into()),
             },
         }
+    }
+
+    /// What a performance level is worth.
+    pub(crate) fn level(text: &str) -> Result<Throughput> {
+        let unknown = || ThroughputError::LevelUnknown(text.chars().take(64).collect());
+        Ok(Throughput::Level(PerformanceLevel::parse(text).ok_or_else(unknown)?))
     }
 
     /// Reads and checks `{"maxThroughput":…,"autoUpgradePolicy":…}`.
@@ -118,6 +139,7 @@ impl Throughput {
     pub(crate) fn max(&self) -> u64 {
         match self {
             Throughput::Manual(units) => *units,
+            Throughput::Level(level) => level.units(),
             Throughput::Autoscale { max, .. } => *max,
         }
     }
@@ -131,6 +153,7 @@ impl Throughput {
     pub(crate) fn n_ranges(&self) -> u32 {
         match self {
             Throughput::Manual(units) => n_ranges(*units, PER_RANGE_MANUAL),
+            Throughput::Level(_) => 1,
             Throughput::Autoscale { max, .. } => n_ranges(*max, PER_RANGE_OTHER),
         }
     }
@@ -145,6 +168,9 @@ impl Throughput {
             Throughput::Manual(units) => {
                 Value::Object(body::object([("manual", number_value(*units))]))
             }
+            Throughput::Level(level) => {
+                Value::Object(body::object([("level", level.name().into())]))
+            }
             Throughput::Autoscale { max, increment_percent } => {
                 let mut state = body::object([("autoscale", number_value(*max))]);
                 if let Some(percent) = increment_percent {
@@ -157,6 +183,9 @@ impl Throughput {
 
     pub(crate) fn from_state(state: &Value) -> Option<Throughput> {
         let number = |name| state.get(name).and_then(read_number);
+        if let Some(level) = state.get("level").and_then(Value::as_str) {
+            return PerformanceLevel::parse(level).map(Throughput::Level);
+        }
         match (number("manual"), number("autoscale")) {
             (Some(units), None) => Some(Throughput::Manual(units)),
             (None, Some(max)) => {

@@ -85,6 +85,7 @@ async fn page(
         parameters: case.parameters.clone(),
         resume_filter: case.resume.clone(),
         merge: case.direct.is_none().then_some(2),
+        wants_plan: false,
     };
     let action = ItemAction::Query {
         query,

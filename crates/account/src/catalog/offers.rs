@@ -58,6 +58,7 @@ impl Offer {
     fn content(&self, storage_bytes: u64, peak: f64) -> Value {
         let current = match &self.throughput {
             Throughput::Manual(units) => *units,
+            Throughput::Level(level) => level.units(),
             Throughput::Autoscale { max, .. } => scaled(*max, peak),
         };
         let parameters = body::object([
@@ -123,9 +124,13 @@ pub(crate) fn show(tables: &Tables, record: &Record) -> Object {
     let target = tables.get(offer.target);
     let link = target.map(|target| self_link(&tables.chain(target))).unwrap_or_default();
     let rid = target.map(|target| target.rid.to_string()).unwrap_or_default();
+    let (version, kind) = match offer.throughput {
+        Throughput::Level(level) => ("V1", level.name()),
+        Throughput::Manual(_) | Throughput::Autoscale { .. } => ("V2", "Invalid"),
+    };
     body::object([
-        ("offerVersion", "V2".into()),
-        ("offerType", "Invalid".into()),
+        ("offerVersion", version.into()),
+        ("offerType", kind.into()),
         ("resource", link.into()),
         ("offerResourceId", rid.into()),
         ("content", offer.content(usage(tables, &offer).storage_bytes, peak(tables, &offer))),
@@ -137,7 +142,7 @@ pub(crate) fn min_throughput(tables: &Tables, record: &Record) -> Option<u64> {
     let offer = Offer::of(record)?;
     let usage = usage(tables, &offer);
     Some(match offer.throughput {
-        Throughput::Manual(_) => usage.manual_min(),
+        Throughput::Manual(_) | Throughput::Level(_) => usage.manual_min(),
         Throughput::Autoscale { .. } => usage.autoscale_min(),
     })
 }
@@ -178,7 +183,10 @@ pub(crate) fn replace(
     let usage = usage(draft.tables, &offer);
     let throughput = match migration {
         Some(migration) => migrate(&offer, wanted, migration)?,
-        None => rescale(&offer, wanted, usage)?,
+        None => match wanted_level(&offer, wanted)? {
+            Some(level) => level,
+            None => rescale(&offer, wanted, usage)?,
+        },
     };
     let container = draft.tables.container(offer.target);
     if container.is_some_and(|container| container.properties.definition.system_key) {
@@ -200,7 +208,12 @@ fn check_unchanged(tables: &Tables, record: &Record, wanted: &Object) -> Result<
             return Err(ThroughputError::OfferProperty(name).into());
         }
     }
-    for name in ["id", "_rid"] {
+    let names = ["id", "_rid"];
+    // Wire: an offer must say which one it is.
+    if names.iter().all(|name| body::present(wanted, name).is_none()) {
+        return Err(Error::PropertyMissing { property: "id" });
+    }
+    for name in names {
         if let Some(text) = body::optional_text(wanted, name)?
             && text != record.id
         {
@@ -208,6 +221,19 @@ fn check_unchanged(tables: &Tables, record: &Record, wanted: &Object) -> Result<
         }
     }
     Ok(())
+}
+
+/// The performance level that a replace asks for, if it asks for one.
+///
+/// Wire: an offer of version `V2` has a number; clients that turn a level into one may leave the old type where it is.
+fn wanted_level(offer: &Offer, wanted: &Object) -> Result<Option<Throughput>> {
+    let text = body::optional_text(wanted, "offerType")?.unwrap_or_default();
+    if text.is_empty() || text == "Invalid" {
+        return Ok(None);
+    }
+    let level = Throughput::level(text)?;
+    let has_number = body::optional_text(wanted, "offerVersion")? == Some("V2");
+    Ok(if has_number && level == offer.throughput { None } else { Some(level) })
 }
 
 fn rescale(offer: &Offer, wanted: &Object, usage: Usage) -> Result<Throughput> {
@@ -218,12 +244,13 @@ fn rescale(offer: &Offer, wanted: &Object, usage: Usage) -> Result<Throughput> {
         (Throughput::Autoscale { .. }, Some(settings)) => {
             Throughput::autoscale(settings, usage.autoscale_min())
         }
-        (Throughput::Manual(_), None) => {
+        (Throughput::Manual(_) | Throughput::Level(_), None) => {
             let units = body::optional_int(content, "offerThroughput")?
                 .ok_or(Error::PropertyMissing { property: "offerThroughput" })?;
             Ok(Throughput::Manual(check_manual(units, usage.manual_min())?))
         }
-        (Throughput::Autoscale { .. }, None) | (Throughput::Manual(_), Some(_)) => {
+        (Throughput::Autoscale { .. }, None)
+        | (Throughput::Manual(_) | Throughput::Level(_), Some(_)) => {
             Err(ThroughputError::KindChanged.into())
         }
     }
@@ -234,17 +261,20 @@ fn migrate(offer: &Offer, wanted: &Object, migration: OfferMigration) -> Result<
     let has_autoscale =
         content.is_some_and(|content| body::present(content, "offerAutopilotSettings").is_some());
     match (&offer.throughput, migration) {
-        (Throughput::Manual(_), OfferMigration::ToAutoscale) if has_autoscale => {
+        (Throughput::Manual(_) | Throughput::Level(_), OfferMigration::ToAutoscale)
+            if has_autoscale =>
+        {
             Err(ThroughputError::MigrationContent("it must not have offerAutopilotSettings").into())
         }
-        (Throughput::Manual(units), OfferMigration::ToAutoscale) => Ok(Throughput::Autoscale {
-            max: migrated_to_autoscale((*units).max(offer.max_ever / 10)),
-            increment_percent: None,
-        }),
+        (Throughput::Manual(_) | Throughput::Level(_), OfferMigration::ToAutoscale) => {
+            let units = offer.throughput.max().max(offer.max_ever / 10);
+            let max = migrated_to_autoscale(units);
+            Ok(Throughput::Autoscale { max, increment_percent: None })
+        }
         (Throughput::Autoscale { max, .. }, OfferMigration::ToManual) => {
             Ok(Throughput::Manual(*max))
         }
-        (Throughput::Manual(_), OfferMigration::ToManual)
+        (Throughput::Manual(_) | Throughput::Level(_), OfferMigration::ToManual)
         | (Throughput::Autoscale { .. }, OfferMigration::ToAutoscale) => {
             Err(ThroughputError::MigrationPointless.into())
         }

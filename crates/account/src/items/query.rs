@@ -212,7 +212,8 @@ impl ItemRequest<'_> {
         if !cross_partition && self.epks.is_none() {
             return Err(Error::CrossPartitionDisabled);
         }
-        if query::needs_gateway_refusal(statement).is_some() {
+        let has_several = query.wants_plan && self.epks.is_none() && n_ranges() > 1;
+        if has_several || query::needs_gateway_refusal(statement).is_some() {
             return Err(self.refusal(query, statement)?);
         }
         Ok(Target { scope, spans: Some(spans), merge: None })

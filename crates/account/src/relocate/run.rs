@@ -30,10 +30,14 @@ const CHASES_MAX: usize = 50;
 pub(super) async fn run(inner: Inner, id: u64, plan: Plan) {
     let relocations = Arc::clone(&inner.relocations);
     let turn = relocations.turn().await;
+    let container = plan.container;
     let outcome = drive(&inner, id, plan).await;
     drop(turn);
     let end = match outcome {
         Ok(()) => RelocationEnd::Done,
+        Err(_) if inner.catalog.tables().container(container).is_none() => {
+            RelocationEnd::Failed("the container was deleted meanwhile".to_owned())
+        }
         Err(error) => {
             tracing::warn!(%error, relocation = id, "a relocation failed; the old ranges serve on");
             RelocationEnd::Failed(error.to_string())

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::operation::{Link, Options, ResourceKind};
 use crate::outcome::{Body, Facts, Outcome};
 use crate::policy_error::PolicyError;
-use crate::throughput::Throughput;
+use crate::throughput::{Throughput, ThroughputError};
 
 pub(crate) async fn create(
     inner: &Inner,
@@ -165,7 +165,11 @@ fn add(draft: &mut Draft<'_>, new: NewResource<'_>, options: &Options) -> Result
     let NewResource { owner, kind, id, completed } = new;
     let throughput = match &options.throughput {
         Some(wanted) if matches!(kind, ResourceKind::Database | ResourceKind::Container) => {
-            Some(Throughput::requested(wanted)?)
+            let throughput = Throughput::requested(wanted)?;
+            if kind == ResourceKind::Database && matches!(throughput, Throughput::Level(_)) {
+                return Err(ThroughputError::LevelOfDatabase.into());
+            }
+            Some(throughput)
         }
         Some(_) | None => None,
     };
@@ -205,7 +209,7 @@ fn put_replaced(
     draft: &mut Draft<'_>,
     old: &Record,
     id: &str,
-    completed: Object,
+    mut completed: Object,
     options: &Options,
 ) -> Result<Arc<Record>> {
     if let Some(etag) = &options.if_match
@@ -220,6 +224,7 @@ fn put_replaced(
                 return Err(PolicyError::Changed { property: "id" }.into());
             }
             containers::check_replace(&old.body, &completed)?;
+            containers::keep_key(&old.body, &mut completed);
         }
         ResourceKind::Permission => {
             permissions::check_single(draft.tables, old.owner, Some(old.number), &completed)?;

@@ -183,7 +183,9 @@ async fn wrong_policies_are_refused_with_the_service_words() {
 async fn partition_keys_are_checked() {
     #[rustfmt::skip]
     let table = [
-        (r#"{"paths":["/pk"]}"#, 201, r#"{"paths":["/pk"],"kind":"Hash","version":1}"#),
+        (r#"{"paths":["/pk"]}"#, 201, r#"{"paths":["/pk"],"kind":"Hash"}"#),
+        (r#"{"paths":["/pk"],"version":1}"#, 201, r#"{"paths":["/pk"],"kind":"Hash","version":1}"#),
+        (r#"{"paths":["/a","/b"],"kind":"MultiHash"}"#, 201, r#"{"paths":["/a","/b"],"kind":"MultiHash","version":2}"#),
         (r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#, 201, r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#),
         (r#"{"paths":["/\"a b\"/c"],"kind":"Hash","version":2}"#, 201, r#"{"paths":["/\"a b\"/c"],"kind":"Hash","version":2}"#),
         (r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash","version":2}"#, 400, "Too many partition key paths"),
@@ -219,6 +221,30 @@ async fn partition_keys_are_checked() {
     assert!(
         refused.message.contains("The 'kind' value 'MultiHash' specified in the partition key")
     );
+}
+
+/// Wire: no time to live is a property that is not there.
+#[tokio::test]
+async fn a_default_ttl_of_null_is_refused() {
+    let client = client().await;
+    client.create("dbs/d/colls", &body(r#""defaultTtl":null"#)).await.expect(400);
+    client.create("dbs/d/colls", &body(r#""analyticalStorageTtl":null"#)).await.expect(201);
+}
+
+/// Version 1 is what a key without one has: naming it, or not, is no change.
+#[tokio::test]
+async fn a_key_version_that_nobody_named_stays_unnamed() {
+    let client = client().await;
+    let unnamed = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"}}"#;
+    let named = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":1}}"#;
+    client.create("dbs/d/colls", unnamed).await.expect(201);
+    for body in [unnamed, named] {
+        let replaced = client.replace("dbs/d/colls/c", body).await.expect(200);
+        let shown = value(r#"{"paths":["/pk"],"kind":"Hash"}"#);
+        assert_eq!(replaced.value.get("partitionKey"), Some(&shown));
+    }
+    let other = named.replace("\"version\":1", "\"version\":2");
+    client.replace("dbs/d/colls/c", &other).await.expect(400);
 }
 
 #[tokio::test]

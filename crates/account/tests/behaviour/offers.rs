@@ -197,3 +197,61 @@ async fn autoscale_settings_are_shown_in_full() {
     let query = format!("SELECT * FROM c WHERE c.offerResourceId = '{rid}'");
     assert_eq!(client.query_resources("offers", &query).await.expect(200).rows.len(), 1);
 }
+
+/// Wire: the throughput of containers before it was a number.
+#[tokio::test]
+async fn performance_levels_are_kept_and_exchanged_for_numbers() {
+    let client = Client::new(1).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let level = |name: &str| throughput(&client, ThroughputRequest::Level(name.into()));
+    for (name, units) in [("S1", 250), ("S2", 1000), ("S3", 2500)] {
+        let body = crate::support::CONTAINER.replace("\"c\"", &format!("\"{name}\""));
+        level(name).create("dbs/d/colls", &body).await.expect(201);
+        let path = format!("dbs/d/colls/{name}");
+        let offer = offer_of(&client, &path).await.unwrap();
+        assert_eq!(
+            (offer.text("offerVersion"), offer.text("offerType")),
+            ("V1".into(), name.into())
+        );
+        assert_eq!(n_of(&offer, &["offerThroughput"]), units);
+    }
+    let body = crate::support::CONTAINER;
+    for bad in ["S4", "", "Invalid", "P1"] {
+        let refused = level(bad).create("dbs/d/colls", body).await.expect(400);
+        assert!(refused.message.contains("S1, S2 and S3"), "{}", refused.message);
+    }
+    let both = throughput(&client, ThroughputRequest::LevelAndThroughput);
+    both.create("dbs/d/colls", body).await.expect(400);
+    level("S1").create("dbs", r#"{"id":"e"}"#).await.expect(400);
+
+    let offer = offer_of(&client, "dbs/d/colls/S1").await.unwrap();
+    let (link, text) = (offer.text("_self"), offer.value.to_text());
+    let raised = client.replace(&link, &text.replace("\"S1\"", "\"S3\"")).await.expect(200);
+    assert_eq!(
+        (raised.text("offerType"), n_of(&raised, &["offerThroughput"])),
+        ("S3".into(), 2500)
+    );
+    client.replace(&link, &text.replace("\"S1\"", "\"S9\"")).await.expect(400);
+    let number = raised.value.to_text().replace("\"V1\"", "\"V2\"");
+    let number = number.replace("\"offerThroughput\":2500", "\"offerThroughput\":4000");
+    let number = client.replace(&link, &number).await.expect(200);
+    assert_eq!(
+        (number.text("offerVersion"), number.text("offerType")),
+        ("V2".into(), "Invalid".into())
+    );
+    assert_eq!(n_of(&number, &["offerThroughput"]), 4000);
+    let back = number.value.to_text().replace("\"Invalid\"", "\"S2\"").replace("\"V2\"", "\"V1\"");
+    let back = client.replace(&link, &back).await.expect(200);
+    assert_eq!((back.text("offerType"), n_of(&back, &["offerThroughput"])), ("S2".into(), 1000));
+}
+
+#[tokio::test]
+async fn an_offer_says_which_one_it_is() {
+    let client = Client::with_container(1).await;
+    let offer = offer_of(&client, "dbs/d/colls/c").await.unwrap();
+    let mut body = offer.value.as_object().unwrap().clone();
+    body.remove("id");
+    client.replace(&offer.text("_self"), &Value::Object(body.clone()).to_text()).await.expect(200);
+    body.remove("_rid");
+    client.replace(&offer.text("_self"), &Value::Object(body).to_text()).await.expect(400);
+}

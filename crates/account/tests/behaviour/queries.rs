@@ -487,3 +487,24 @@ async fn items_of_a_key_are_counted_without_reading_them() {
         );
     }
 }
+
+/// Wire: `x-ms-documentdb-query-parallelizecrosspartitionquery`.
+#[tokio::test]
+async fn clients_that_read_ranges_side_by_side_get_the_plan() {
+    let client = filled(4).await;
+    let query = |text: &str| {
+        let wants_plan = true;
+        QueryText { text: text.to_owned(), wants_plan, ..QueryText::default() }
+    };
+    for text in ["SELECT * FROM c", "SELECT * FROM c WHERE c.n > 3", "SELECT * FROM c ORDER BY c.n"]
+    {
+        let refused = client.items().query_as(query(text), true).await.expect_sub(400, 1004);
+        assert!(refused.additional_info.unwrap().contains("queryRanges"), "{text}");
+        client.items().range(0).query_as(query(text), true).await.expect(200);
+        client.items().key(r#"["k1"]"#).query_as(query(text), true).await.expect(200);
+    }
+    let one_key = r#"SELECT * FROM c WHERE c.pk = "k1""#;
+    client.items().query_as(query(one_key), true).await.expect(200);
+    let whole = filled(1).await;
+    whole.items().query_as(query("SELECT * FROM c"), true).await.expect(200);
+}

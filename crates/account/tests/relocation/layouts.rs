@@ -575,3 +575,51 @@ async fn an_incremental_read_of_the_ranges_tells_only_what_came_since() {
     assert_eq!(client.ranges(C, Some(later.as_str()), true).await.expect(200).ids(), ["4"]);
     assert_eq!(client.ranges(C, None, true).await.expect(200).ids(), ["2", "4"]);
 }
+
+/// Counts warnings; knows no spans.
+#[derive(Debug, Clone, Default)]
+struct Warnings(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn a_container_deleted_during_its_split_is_nothing_to_warn_of() {
+    let warnings = Warnings::default();
+    let _guard = tracing::subscriber::set_default(warnings.clone());
+    let n_warnings = || warnings.0.load(std::sync::atomic::Ordering::Relaxed);
+    let client = Client::with_container(1).await;
+    fill(&client, 20).await;
+    let (account, c) = (&client.account, link(C));
+    account.hold_relocations(&c, RelocationStep::CutOver).unwrap();
+    let id = account.start_split(&c, RangeId(0), None).unwrap();
+    account.wait_for_hold(id, RelocationStep::CutOver).await.unwrap();
+    client.delete(C).await.expect(204);
+    account.release_relocations(&c, RelocationStep::CutOver).unwrap_or_default();
+    account.cancel_relocation(id).unwrap_or_default();
+    let ended = account.wait_for_relocation(id).await.unwrap();
+    let expected = RelocationEnd::Failed("the container was deleted meanwhile".into());
+    assert_eq!((ended.end, n_warnings()), (Some(expected), 0));
+    // The same fault with the container in place is one.
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
+    fill(&client, 20).await;
+    account.hold_relocations(&c, RelocationStep::CutOver).unwrap();
+    let id = account.start_split(&c, RangeId(0), None).unwrap();
+    account.wait_for_hold(id, RelocationStep::CutOver).await.unwrap();
+    account.cancel_relocation(id).unwrap();
+    account.wait_for_relocation(id).await.unwrap();
+    assert_eq!(n_warnings(), 1);
+}

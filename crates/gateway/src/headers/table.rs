@@ -96,6 +96,7 @@ used_headers! {
     IsQuery = "x-ms-documentdb-isquery", "a POST is a query";
     Query = "x-ms-documentdb-query", "a POST is a query (Go)";
     CrossPartition = "x-ms-documentdb-query-enablecrosspartition", "allows queries over several partitions";
+    Parallelize = "x-ms-documentdb-query-parallelizecrosspartitionquery", "the client reads the ranges of a query side by side: it gets the plan";
     Merge = "x-orrery-merge", "the server merges a query over several ranges: true, or how many ranges to read at once";
     EnableScan = "x-ms-documentdb-query-enable-scan", "allows queries without an index";
     ForceScan = "x-ms-documentdb-force-query-scan", "allows queries without an index (Go)";
@@ -111,6 +112,7 @@ used_headers! {
     BatchContinueOnError = "x-ms-cosmos-batch-continue-on-error", "bulk goes on after a failure";
     IntendedContainerRid = "x-ms-cosmos-intended-collection-rid", "a stale one is 400/1024";
     OfferThroughput = "x-ms-offer-throughput", "manual throughput";
+    OfferType = "x-ms-offer-type", "a performance level: S1, S2 or S3";
     AutopilotSettings = "x-ms-cosmos-offer-autopilot-settings", "autoscale throughput";
     MigrateToAutopilot = "x-ms-cosmos-migrate-offer-to-autopilot", "manual to autoscale";
     MigrateToManual = "x-ms-cosmos-migrate-offer-to-manual-throughput", "autoscale to manual";
@@ -166,14 +168,12 @@ const IGNORED: &[HeaderFact] = facts! { Ignored:
     "x-ms-cosmos-allow-tentative-writes", "there is one write region";
     "x-ms-documentdb-pre-trigger-exclude", "no trigger runs by itself";
     "x-ms-documentdb-post-trigger-exclude", "no trigger runs by itself";
-    "x-ms-documentdb-query-parallelizecrosspartitionquery", "a hint for speed";
     "x-ms-documentdb-query-iscontinuationexpected", "a hint";
     "x-ms-documentdb-query-emit-traces", "diagnostics";
     "x-ms-documentdb-query-enable-low-precision-order-by", "order is always exact";
     "x-ms-cosmos-query-version", "plans of version 1 suit all clients";
     "x-ms-cosmos-query-optimisticdirectexecute", "the query is run whole anyway";
     "x-ms-documentdb-collection-rid", "the path names the container";
-    "x-ms-offer-type", "legacy tiers";
     "x-ms-dedicatedgateway-max-age", "nothing is cached";
     "x-ms-dedicatedgateway-bypass-cache", "nothing is cached";
     "x-ms-noretry-449", "the server answers instead of retrying";

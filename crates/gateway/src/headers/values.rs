@@ -126,11 +126,16 @@ impl RequestHeaders<'_> {
     pub(crate) fn throughput(&self) -> Result<Option<ThroughputRequest>, Error> {
         let manual = self.integer(Name::OfferThroughput, "Expected an integer.")?;
         let autoscale = self.get(Name::AutopilotSettings)?;
-        Ok(match (manual, autoscale) {
-            (Some(_), Some(_)) => Some(ThroughputRequest::Both),
-            (Some(units), None) => Some(ThroughputRequest::Manual(units)),
-            (None, Some(text)) => Some(ThroughputRequest::Autoscale(text.to_owned())),
-            (None, None) => None,
+        let level = self.get(Name::OfferType)?;
+        Ok(match (manual, autoscale, level) {
+            (Some(_), Some(_), _) => Some(ThroughputRequest::Both),
+            (Some(_), None, Some(_)) | (None, Some(_), Some(_)) => {
+                Some(ThroughputRequest::LevelAndThroughput)
+            }
+            (Some(units), None, None) => Some(ThroughputRequest::Manual(units)),
+            (None, Some(text), None) => Some(ThroughputRequest::Autoscale(text.to_owned())),
+            (None, None, Some(text)) => Some(ThroughputRequest::Level(text.to_owned())),
+            (None, None, None) => None,
         })
     }
 

@@ -7,6 +7,7 @@ use model::{Object, Value};
 
 use super::Request;
 use crate::error::{Error, excerpt};
+use crate::headers::Name;
 
 /// Limit: parameters of one query; the body limit bounds their size.
 const PARAMETERS_MAX: usize = 65_536;
@@ -19,8 +20,8 @@ impl Request<'_> {
         let body = self.json_body()?;
         if self.is_sql()? {
             let text = std::str::from_utf8(&body).map_err(|_| invalid("it is not UTF-8"))?;
-            let merge = self.headers.merge()?;
-            return Ok(QueryText { text: text.to_owned(), merge, ..QueryText::default() });
+            let query = QueryText { text: text.to_owned(), ..QueryText::default() };
+            return self.with_options(query);
         }
         let value = model::json::parse(&body).map_err(|error| invalid(&error.to_string()))?;
         let mut object = match value {
@@ -30,8 +31,14 @@ impl Request<'_> {
         let query = text_and_parameters(&mut object)?;
         // Wire: `null` means the same as leaving it out.
         let resume_filter = object.remove("resumeFilter").filter(|it| !it.is_null());
+        self.with_options(QueryText { resume_filter, ..query })
+    }
+
+    /// Adds what the headers say of who merges the ranges.
+    fn with_options(&self, query: QueryText) -> Result<QueryText, Error> {
         let merge = self.headers.merge()?;
-        Ok(QueryText { resume_filter, merge, ..query })
+        let wants_plan = self.headers.is_on(Name::Parallelize)?;
+        Ok(QueryText { merge, wants_plan, ..query })
     }
 }
 

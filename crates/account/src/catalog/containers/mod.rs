@@ -23,7 +23,7 @@ use query::{ComputedProperty, FullTextPolicy, OrderPolicy, VectorEmbedding};
 
 pub(crate) use encryption::ALGORITHM as ENCRYPTION_ALGORITHM;
 pub(crate) use encryption::key_ids as encryption_key_ids;
-pub(crate) use replace::check as check_replace;
+pub(crate) use replace::{check as check_replace, keep_key};
 
 use crate::body;
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ pub(crate) fn complete(container: &Object, options: &Options) -> Result<Object> 
     let policy = body::optional_object(container, "indexingPolicy")?;
     let mut completed = body::object([
         ("indexingPolicy", Value::Object(indexing_policy::complete(policy, around, options)?)),
-        ("partitionKey", definition.to_value()),
+        ("partitionKey", shown_key(container, &definition)),
     ]);
     for property in ["defaultTtl", "analyticalStorageTtl"] {
         if let Some(seconds) = settings::ttl(container, property)? {
@@ -127,6 +127,17 @@ fn partition_key(container: &Object, options: &Options) -> Result<PartitionKeyDe
         check_key_path(path)?;
     }
     Ok(definition)
+}
+
+/// The definition as the container shows it. Wire: a version that the client did not name is not shown.
+fn shown_key(container: &Object, definition: &PartitionKeyDefinition) -> Value {
+    let mut value = definition.to_value();
+    let sent = body::present(container, "partitionKey");
+    let is_named = sent.is_none_or(|sent| sent.get("version").is_some_and(|it| !it.is_null()));
+    if let (1, false, Some(shown)) = (definition.version, is_named, value.as_object_mut()) {
+        shown.remove("version");
+    }
+    value
 }
 
 /// Wire: clients from before partition keys make containers without one, which have a key of the system.

@@ -1,6 +1,6 @@
 //! What a replace of a container may change (protocol.md §14.2).
 
-use model::{Object, Value};
+use model::{Object, PartitionKeyDefinition, Value};
 
 use super::vectors;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::policy_error::PolicyError;
 
 /// Compares completed bodies: the one in the catalog and the one that shall take its place.
 pub(crate) fn check(old: &Object, new: &Object) -> Result<()> {
-    if old.get("partitionKey") != new.get("partitionKey") {
+    if key(old) != key(new) {
         return Err(PolicyError::PartitionKeyChanged.into());
     }
     if unique_keys(old) != unique_keys(new) {
@@ -28,6 +28,17 @@ pub(crate) fn check(old: &Object, new: &Object) -> Result<()> {
         return Err(PolicyError::VectorIndexChanged { path }.into());
     }
     Ok(())
+}
+
+/// Leaves the partition key as it was written: a version that is sent, or not, does not change it.
+pub(crate) fn keep_key(old: &Object, new: &mut Object) {
+    if let Some(key) = old.get("partitionKey") {
+        new.insert("partitionKey", key.clone());
+    }
+}
+
+fn key(body: &Object) -> Option<PartitionKeyDefinition> {
+    body.get("partitionKey").and_then(|key| PartitionKeyDefinition::from_value(key).ok())
 }
 
 /// No policy and an empty one are the same.

@@ -60,7 +60,12 @@ pub(super) fn geospatial(container: &Object) -> Result<&'static str> {
 
 /// `defaultTtl` and `analyticalStorageTtl`: -1 or a positive 32-bit number of seconds.
 pub(super) fn ttl(container: &Object, property: &'static str) -> Result<Option<i32>> {
-    let Some(value) = body::present(container, property) else { return Ok(None) };
+    let value = match container.get(property) {
+        // Wire: no time to live is a property that is not there; a null is refused.
+        Some(null @ Value::Null) if property == "defaultTtl" => null,
+        None | Some(Value::Null) => return Ok(None),
+        Some(value) => value,
+    };
     let seconds = body::whole(value).and_then(|seconds| i32::try_from(seconds).ok());
     match seconds {
         Some(seconds) if seconds == -1 || seconds > 0 => Ok(Some(seconds)),
