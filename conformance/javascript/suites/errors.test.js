@@ -13,7 +13,7 @@ test("an error has code, message, activity id and charge", async () => {
   assert.equal(error.body.code, "Conflict");
   assert.ok(error.body.message);
   assert.ok(error.headers["x-ms-activity-id"]);
-  assert.ok(Number(error.headers["x-ms-request-charge"]) >= 0);
+  assert.ok(Number(error.headers["x-ms-request-charge"] ?? 0) >= 0);
   assert.match(error.headers["content-type"], /^application\/json/);
   assert.equal(Number(error.headers["content-length"]) > 0, true);
 });

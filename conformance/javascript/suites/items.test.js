@@ -6,7 +6,7 @@ import { everything, fails, ids, sameContent, useDatabase, write } from "../supp
 
 const owner = useDatabase();
 const when = (type, condition) => ({ accessCondition: { type, condition } });
-const unmet = "One of the specified pre-condition is not met";
+const unmet = "one of the specified precondition is not met";
 
 test("a created item comes back with system properties", async () => {
   const container = await owner.container();
@@ -49,7 +49,7 @@ test("a missing item is not found", async () => {
   assert.equal(statusCode, 404);
   assert.equal(resource, undefined);
   assert.equal((await container.item("1", "b").read()).statusCode, 404);
-  await fails(container.item("2", "a").replace({ id: "2", pk: "a" }), 404, "Resource Not Found");
+  await fails(container.item("2", "a").replace({ id: "2", pk: "a" }), 404, "Entity with the specified id does not exist");
   await fails(container.item("2", "a").delete(), 404);
   await fails(container.item("2", "a").patch([{ op: "set", path: "/n", value: 1 }]), 404);
 });

@@ -65,7 +65,7 @@ async def test_id_is_unique_only_within_a_logical_partition(container):
 
 async def test_missing_item_is_not_found(container):
     await write(container, {"id": "1", "pk": "a"})
-    with fails(404, "Resource Not Found"):
+    with fails(404, "Entity with the specified id does not exist in the system."):
         await container.read_item("2", "a")
     with fails(404):
         await container.read_item("1", "b")

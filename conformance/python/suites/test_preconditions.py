@@ -5,7 +5,7 @@ from azure.core import MatchConditions
 
 from support import Wire, fails, write
 
-UNMET = "One of the specified pre-condition is not met"
+UNMET = "one of the specified precondition is not met"
 
 
 def unchanged(etag):

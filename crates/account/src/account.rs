@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Env, Failure};
+use model::{Charge, Env, Failure};
 use query::ParseCache;
 use store::Store;
 
 use crate::catalog::Catalog;
 use crate::catalog::permissions;
-use crate::error::{Error, Result};
+use crate::error::{Error, Refuser, Result};
 use crate::grant::Grant;
 use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
-use crate::outcome::{Failed, Outcome};
+use crate::outcome::{Facts, Failed, Outcome};
 use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
@@ -91,6 +91,27 @@ impl Inner {
     }
 }
 
+/// Wire: what it costs to learn that a name is free, or taken.
+const MISSING_CHARGE: Charge = Charge::from_hundredths(200);
+const TAKEN_CHARGE: Charge = Charge::from_hundredths(124);
+
+impl Inner {
+    /// A failure that no range found out is the catalog's.
+    fn locate(&self, options: &Options, mut failed: Failed) -> Failed {
+        let is_here = matches!(failed.error.refuser(), Refuser::Partition | Refuser::Item);
+        if is_here && failed.facts.partition.is_none() {
+            let charge = match failed.error.status().code {
+                404 => MISSING_CHARGE,
+                409 => TAKEN_CHARGE,
+                _ => failed.facts.charge,
+            };
+            let facts = resources::catalog_facts(options, &self.catalog.tables());
+            failed.facts = Box::new(Facts { charge, ..facts });
+        }
+        failed
+    }
+}
+
 /// Who asks, and with which settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
@@ -120,6 +141,7 @@ impl Account {
         let request = Request { principal: &principal, options: &options };
         let index = metrics::index(&operation);
         let answer = self.dispatch(request, operation).await;
+        let answer = answer.map_err(|failed| self.inner.locate(&options, failed));
         match &answer {
             Ok(outcome) => self.inner.metrics.count(index, outcome.status, outcome.facts.charge),
             Err(failed) => {

@@ -53,7 +53,7 @@ pub(crate) fn add(
 pub(crate) fn quota(container: &Container) -> String {
     let kb = quota_kb(container);
     format!(
-        "functions=25;storedProcedures=100;triggers=25;documentSize=10240;documentsSize={kb};\
+        "functions=50;storedProcedures=100;triggers=25;documentSize=10240;documentsSize={kb};\
          documentsCount=-1;collectionSize={kb};"
     )
 }

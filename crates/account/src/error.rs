@@ -12,22 +12,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why an operation failed. Errors of lower crates are wrapped once.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "Entity with the specified id does not exist in the system. Resource Not Found. \
-         Learn more: https://aka.ms/cosmosdb-tsg-not-found"
-    )]
+    #[error("Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found")]
     NotFound,
+    /// The container of an item operation. Wire: without sub-status, unlike any other missing owner.
+    #[error("Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found")]
+    ContainerNotFound,
     #[error(
         "Owner resource does not exist. Resource Not Found. \
          Learn more: https://aka.ms/cosmosdb-tsg-not-found"
     )]
     OwnerNotFound,
-    #[error(
-        "Entity with the specified id already exists in the system. \
-         Resource with specified id or name already exists."
-    )]
+    #[error("Resource with specified id, name, or unique index already exists.")]
     AlreadyExists,
-    #[error("One of the specified pre-condition is not met")]
+    #[error(
+        "One of the specified pre-condition is not met. \
+         Learn more: https://aka.ms/CosmosDB/sql/errors/precondition-failed"
+    )]
     EtagMismatch,
     #[error("Request url is invalid: {0}")]
     LinkInvalid(&'static str),
@@ -38,13 +38,11 @@ pub enum Error {
 
     #[error("The request payload is invalid. Ensure to provide a valid request payload.")]
     BodyMalformed,
-    // Wire: clients look for the first line.
-    #[error(
-        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe body has {bytes} bytes, the limit is {bytes_max}."
-    )]
+    #[error("Request size is too large")]
     BodyTooLarge { bytes: usize, bytes_max: usize },
     #[error(
-        "The input content is invalid because the required properties - '{property}; ' - are missing"
+        "The input content is invalid because the required properties - '{property}; ' - are missing{}",
+        learn_more(property)
     )]
     PropertyMissing { property: &'static str },
     #[error(
@@ -86,14 +84,25 @@ pub enum Error {
     )]
     ConsistencyTooStrong { requested: &'static str, default: &'static str },
 
-    #[error("PartitionKey value must be supplied for this operation.")]
+    /// Wire: 400/1001, in the words for a key with too few components.
+    #[error(
+        "The partition key supplied in x-ms-partitionkey header has fewer components than defined in the the collection."
+    )]
     KeyRequired,
+    #[error("PartitionKey value must be supplied for this operation.")]
+    ProcedureKeyRequired,
     #[error(
         "PartitionKey extracted from document doesn't match the one specified in the header. \
-         Partition key provided either doesn't correspond to definition in the collection or doesn't \
-         match partition key field values specified in the document."
+         Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value"
     )]
     KeyMismatch,
+    #[error(
+        "Partition key provided either doesn't correspond to definition in the collection or doesn't \
+         match partition key field values specified in the document."
+    )]
+    KeyUnfit,
+    #[error("Shared throughput collection should have a partition key")]
+    SharedKeyMissing,
     #[error("Invalid Continuation Token")]
     ContinuationInvalid,
     #[error(
@@ -114,7 +123,7 @@ pub enum Error {
          older SDK clients), then you can safely ignore this message."
     )]
     CrossPartitionUnservable { plan: String },
-    #[error("Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates")]
+    #[error("Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates.")]
     CrossPartitionAggregate,
 
     #[error("The trigger '{name}' named by the request does not exist in the container.")]
@@ -126,9 +135,7 @@ pub enum Error {
     BatchEmpty,
     #[error("Batch request has more operations than what is supported.")]
     BatchTooLong,
-    #[error(
-        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe batch has {bytes} bytes, the limit is {bytes_max}."
-    )]
+    #[error("Request size is too large")]
     BatchTooLarge { bytes: usize, bytes_max: usize },
     #[error(
         "Change feed with All Versions and Deletes is off for this container: it must be enabled by a \
@@ -181,7 +188,66 @@ pub enum Error {
     TaskLost,
 }
 
+/// Wire: only the missing id has a page of its own.
+fn learn_more(property: &str) -> &'static str {
+    match property {
+        "id" => ". Learn more: https://aka.ms/CosmosDB/sql/errors/missing-id",
+        _ => "",
+    }
+}
+
+/// Whose refusal the client sees. Wire: the message of each has its own form, and its answer its own headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refuser {
+    /// What is checked before anybody looks at data: addresses, rights, settings of the request.
+    Gateway,
+    /// The query text.
+    Parser,
+    /// A physical partition, or the catalog.
+    Partition,
+    /// An item that is not there, is there already, or is not as the client thought.
+    Item,
+}
+
 impl Error {
+    /// Whose refusal this is.
+    pub fn refuser(&self) -> Refuser {
+        match self {
+            Self::LinkInvalid(_)
+            | Self::OperationNotAllowed { .. }
+            | Self::NotSupported(_)
+            | Self::RangeGone { .. }
+            | Self::ContainerRidStale
+            | Self::SharedKeyMissing
+            | Self::ProcedureKeyRequired
+            | Self::ConsistencyTooStrong { .. }
+            | Self::ContinuationInvalid
+            | Self::ContinuationTooLong
+            | Self::CrossPartitionDisabled
+            | Self::CrossPartitionUnservable { .. }
+            | Self::Forbidden
+            | Self::ReadOnlyKey
+            | Self::TokenInvalid
+            | Self::TokenExpired { .. }
+            | Self::TokenLifetime { .. }
+            | Self::Session(_)
+            | Self::Query(query::Error::UnsupportedFeatures(_)) => Refuser::Gateway,
+            Self::CrossPartitionAggregate
+            | Self::Query(query::Error::Invalid(_) | query::Error::Unplannable(_)) => {
+                Refuser::Parser
+            }
+            Self::Partition(
+                partition::Error::ItemMissing
+                | partition::Error::ItemExists
+                | partition::Error::UniqueKeyTaken
+                | partition::Error::EtagMismatch
+                | partition::Error::PatchConditionUnmet,
+            ) => Refuser::Item,
+            error if error.is_our_fault() => Refuser::Gateway,
+            _ => Refuser::Partition,
+        }
+    }
+
     /// The range of a write is being replaced: its successor takes the write any moment now.
     pub(crate) fn is_relocating(&self) -> bool {
         matches!(self, Self::Partition(partition::Error::Relocating))
@@ -199,7 +265,7 @@ impl Error {
 impl Failure for Error {
     fn status(&self) -> Status {
         match self {
-            Self::NotFound => Status::NOT_FOUND,
+            Self::NotFound | Self::ContainerNotFound => Status::NOT_FOUND,
             Self::OwnerNotFound => Status::OWNER_NOT_FOUND,
             Self::AlreadyExists => Status::CONFLICT,
             Self::EtagMismatch => Status::PRECONDITION_FAILED,
@@ -209,7 +275,7 @@ impl Failure for Error {
             Self::ContainerRidStale => Status::CONTAINER_RID_STALE,
             Self::Throttled { .. } => Status::TOO_MANY_REQUESTS,
             Self::SessionUnavailable => Status::READ_SESSION_UNAVAILABLE,
-            Self::KeyMismatch => Status::PK_MISMATCH,
+            Self::KeyMismatch | Self::KeyRequired | Self::KeyUnfit => Status::PK_MISMATCH,
             Self::CrossPartitionUnservable { .. } => Status::CROSS_PARTITION_UNSERVABLE,
             Self::Forbidden | Self::ReadOnlyKey | Self::TokenExpired { .. } => Status::FORBIDDEN,
             Self::TokenInvalid => Status::UNAUTHORIZED,
@@ -222,7 +288,8 @@ impl Failure for Error {
             | Self::PropertyInvalid { .. }
             | Self::Id(_)
             | Self::ConsistencyTooStrong { .. }
-            | Self::KeyRequired
+            | Self::SharedKeyMissing
+            | Self::ProcedureKeyRequired
             | Self::ContinuationInvalid
             | Self::ContinuationTooLong
             | Self::CrossPartitionDisabled

@@ -42,7 +42,7 @@ mod throughput;
 mod walk;
 
 pub use account::{Account, AccountOptions};
-pub use error::{Error, Result};
+pub use error::{Error, Refuser, Result};
 pub use grant::{Grant, GrantMode};
 pub use items::{Explanation, RangePlan};
 pub use meter::{ContainerHeat, Enforcement, HotKey, MinuteUse, RangeHeat};

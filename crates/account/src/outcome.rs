@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{Charge, ETag, Lsn, RangeId, SessionEntry, Status};
+pub use partition::Usage as RangeUsage;
 
 /// A successful answer (200, 201, 204, 207, 304).
 #[derive(Debug, Clone)]
@@ -37,6 +38,9 @@ pub struct BatchResult {
     pub retry_after_ms: Option<u64>,
 }
 
+/// The catalog as the partition of [`Facts::partition`].
+pub const CATALOG: u64 = 0;
+
 /// What surrounds an answer, success or failure alike. Absent facts give no header.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -47,6 +51,10 @@ pub struct Facts {
     pub item_lsn: Option<Lsn>,
     /// The range that served the request; none when several did at once (bulk, merged queries).
     pub range: Option<RangeId>,
+    /// Whose answer it is: the incarnation of a physical partition, [`CATALOG`] for metadata.
+    pub partition: Option<u64>,
+    /// What the range that served the request holds.
+    pub range_usage: Option<RangeUsage>,
     pub etag: Option<ETag>,
     /// `x-ms-alt-content-path`: names of the owner, e.g. `dbs/d/colls/c`.
     pub owner_path: Option<Arc<str>>,
@@ -54,10 +62,12 @@ pub struct Facts {
     pub owner_rid: Option<Arc<str>>,
     pub continuation: Option<String>,
     pub n_items: Option<u64>,
-    /// `x-ms-resource-quota`, `x-ms-resource-usage`.
+    /// `x-ms-resource-quota`, `x-ms-resource-usage` of metadata.
     pub quota: Option<String>,
     pub usage: Option<String>,
     pub index_progress: Option<i32>,
+    /// A container: whether it uses the throughput of its database.
+    pub shares_throughput: Option<bool>,
     pub min_throughput: Option<u64>,
     pub offer_replace_pending: Option<bool>,
     pub query_metrics: Option<String>,

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::operation::{Link, ResourceKind};
 use crate::outcome::{Body, Facts, Outcome};
 use crate::range_map::Range;
-use crate::resources::check_intended;
+use crate::resources::{check_intended, first_range_facts};
 
 const CHARGE: Charge = Charge::from_hundredths(100);
 
@@ -40,11 +40,12 @@ pub(crate) fn feed(
     let etag = position(&container);
     let mut facts = Facts {
         charge: CHARGE,
-        etag: Some(etag.clone()),
+        // Wire: who does not read what is new needs no position.
+        etag: is_incremental.then(|| etag.clone()),
         owner_path: Some(container.name_path.clone()),
         owner_rid: Some(container.rid_text.clone()),
         n_items: Some(0),
-        ..Facts::default()
+        ..first_range_facts(request.options, &container)
     };
     // `*` asks for changes from now on: there are none yet.
     if is_incremental && since.is_some_and(|since| etag.matches(since)) {
@@ -150,7 +151,6 @@ fn row(container: &Container, range: &Range) -> Bytes {
         ("ownedArchivalPKRangeIds", Value::Array(Vec::new())),
         ("_ts", number_value(entry.ts)),
         ("lsn", number_value(lsn)),
-        ("_lsn", number_value(lsn)),
     ]);
     let mut bytes = Vec::new();
     Value::Object(row).write_to(&mut bytes);

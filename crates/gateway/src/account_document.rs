@@ -7,7 +7,8 @@
 use std::net::SocketAddr;
 
 use account::Consistency;
-use http::{HeaderMap, Uri, header};
+use bytes::Bytes;
+use http::{HeaderMap, Uri, header, uri::Authority};
 
 use crate::{
     error::{Error, write_string},
@@ -57,6 +58,39 @@ pub(crate) fn endpoint(
     Ok(format!("{scheme}://{host}/"))
 }
 
+/// The whole address that was asked, for `content-location`; none if it cannot be told.
+pub(crate) fn location(
+    options: &GatewayOptions,
+    uri: &Uri,
+    headers: &HeaderMap,
+    arrival: Arrival,
+) -> Option<Bytes> {
+    let path = uri.path_and_query()?.as_str();
+    let mut out = Vec::with_capacity(path.len() + 64);
+    if options.public_endpoint.is_some() || options.trust_forwarded {
+        let endpoint = endpoint(options, uri, headers, arrival).ok()?;
+        out.extend_from_slice(endpoint.trim_end_matches('/').as_bytes());
+    } else {
+        out.extend_from_slice(if arrival.is_tls { b"https://" } else { b"http://" });
+        out.extend_from_slice(
+            named_host(uri, headers).filter(|host| is_authority(host))?.as_bytes(),
+        );
+    }
+    out.extend_from_slice(path.as_bytes());
+    Some(out.into())
+}
+
+/// Says whether clients may be told to come back over TLS only. Not under the name that programs on a developer's
+/// machine share: those on other ports would have to speak TLS too.
+pub(crate) fn is_strict(uri: &Uri, headers: &HeaderMap) -> bool {
+    named_host(uri, headers).is_some_and(|host| !account_id(host).eq_ignore_ascii_case("localhost"))
+}
+
+/// The host that the request names.
+fn named_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    uri.authority().map(Authority::as_str).or_else(|| headers.get(header::HOST)?.to_str().ok())
+}
+
 /// HTTP/2 and absolute URLs name the host in the URL, HTTP/1.1 in a header, HTTP/1.0 nowhere.
 fn host(uri: &Uri, headers: &HeaderMap, arrival: Arrival) -> Result<String, Error> {
     if let Some(authority) = uri.authority() {
@@ -79,7 +113,7 @@ fn is_authority(host: &str) -> bool {
 /// The name of the account. Wire: JavaScript keeps the endpoint that the user gave if it is
 /// `localhost`, which is right for every address that is not a name.
 fn account_id(endpoint: &str) -> &str {
-    let host = endpoint.split("://").nth(1).unwrap_or_default();
+    let host = endpoint.split_once("://").map_or(endpoint, |(_, host)| host);
     let label = host.split(['.', ':', '/']).next().unwrap_or_default();
     let is_name = label.bytes().any(|byte| byte.is_ascii_alphabetic()) && !host.starts_with('[');
     if is_name { label } else { "localhost" }
@@ -195,6 +229,29 @@ mod tests {
         let fixed =
             GatewayOptions { public_endpoint: Some("https://public:1".to_owned()), ..trusting };
         assert_eq!(of(&fixed, "/", &headers, false).as_deref(), Some("https://public:1/"));
+    }
+
+    #[test]
+    fn the_location_is_the_address_that_was_asked() {
+        let of = |options: &GatewayOptions, is_tls| {
+            let headers = map(&[("host", "db.example:1")]);
+            let uri = "/dbs/d?x".parse().unwrap();
+            let found = location(options, &uri, &headers, Arrival { is_tls, local: None }).unwrap();
+            String::from_utf8(found.to_vec()).unwrap()
+        };
+        assert_eq!(of(&options(), false), "http://db.example:1/dbs/d?x");
+        assert_eq!(of(&options(), true), "https://db.example:1/dbs/d?x");
+        let fixed = GatewayOptions { public_endpoint: Some("https://p/".to_owned()), ..options() };
+        assert_eq!(of(&fixed, false), "https://p/dbs/d?x");
+    }
+
+    #[test]
+    fn only_hosts_with_a_name_of_their_own_are_strict() {
+        let strict = |host: &str| is_strict(&"/".parse().unwrap(), &map(&[("host", host)]));
+        assert!(strict("db.example:8081"));
+        for host in ["localhost:8081", "LOCALHOST", "127.0.0.1:8081", "[::1]:8081"] {
+            assert!(!strict(host), "{host}");
+        }
     }
 
     #[test]

@@ -4,13 +4,16 @@
 //! Wire: every response ≥ 400 has a JSON object body with `code` and `message` and a length, because
 //! clients read both (facts/protocol.md §5.1). Messages keep the words that SDK test suites look for.
 
-use account::{Facts, Failed};
+use account::{Facts, Failed, Refuser};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body_util::Full;
 use model::{Failure, Status, json::binary::BinaryError};
 
-use crate::{hybrid_row, manage::faults::InjectedFailure, respond};
+use self::form::Form;
+use crate::{answers::Answer, hybrid_row, manage::faults::InjectedFailure, parse::Action, respond};
+
+mod form;
 
 /// A request that the gateway itself refuses.
 #[derive(Debug, thiserror::Error)]
@@ -48,13 +51,16 @@ pub(crate) enum Error {
     Token(account::Error),
 
     // What it names.
-    #[error("Request url is invalid. Server could not parse the Url.")]
+    #[error("Request url is invalid.")]
     UrlInvalid,
     #[error(
         "Request url is invalid: a query string is not part of any resource address (percent-encode '?' in ids)."
     )]
     QueryStringUnexpected,
-    #[error("The method {method} is not allowed on this resource.")]
+    #[error("The method {method} is not allowed on this route.")]
+    RouteMethod { method: String },
+    // Wire: the service names its own code.
+    #[error("RequestHandler.{}", handler(method))]
     MethodNotAllowed { method: String },
     #[error(
         "Direct mode is not available: this server speaks gateway mode only. Set ConnectionMode.Gateway (.NET CosmosClientOptions.ConnectionMode) or call gatewayMode() (Java CosmosClientBuilder)."
@@ -98,10 +104,7 @@ pub(crate) enum Error {
     OperationUnsupported(&'static str),
 
     // What it carries.
-    // Wire: clients look for the first line.
-    #[error(
-        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe limit is {bytes_max} bytes."
-    )]
+    #[error("Request size is too large")]
     BodyTooLarge { bytes_max: usize },
     #[error(
         "The request payload is invalid. Ensure to provide a valid request payload. ({reason})"
@@ -117,16 +120,14 @@ pub(crate) enum Error {
     BodyBroken,
     #[error("Batch request has no operations.")]
     BatchEmpty,
-    #[error("Batch request has more operations than what is supported. (limit {n_calls_max})")]
-    BatchTooLong { n_calls_max: usize },
     #[error("One of the specified inputs is invalid: batch operation {index}: {reason}.")]
     BatchCall { index: usize, reason: String },
     #[error("The request payload is invalid: {0}.")]
     HybridRow(#[from] hybrid_row::Error),
-    #[error("Specified duplicate parameter name '{name}'.")]
+    #[error("Invalid query. Specified duplicate parameter name '{name}'.")]
     ParameterRepeated { name: String },
     #[error(
-        "Parameter names should be in the format of symbol '@' followed by a valid identifier. ('{name}')"
+        "Invalid query. Specified parameter name '{name}' is invalid. Parameter names should be in the format of symbol '@' followed by a valid identifier. E.g. @param1"
     )]
     ParameterName { name: String },
 
@@ -165,7 +166,7 @@ impl Failure for Error {
             Self::Token(error) => error.status(),
             Self::NoCertificate | Self::ManagementRoute => Status::NOT_FOUND,
             Self::Injected(failure) => failure.status,
-            Self::MethodNotAllowed { .. } => Status::METHOD_NOT_ALLOWED,
+            Self::MethodNotAllowed { .. } | Self::RouteMethod { .. } => Status::METHOD_NOT_ALLOWED,
             Self::Session(error) => error.status(),
             Self::PartitionKey(error) => error.status(),
             Self::BodyTooLarge { .. } | Self::BinaryJson(BinaryError::TooLarge) => {
@@ -192,7 +193,6 @@ impl Failure for Error {
             | Self::BodyEncoding { .. }
             | Self::BodyBroken
             | Self::BatchEmpty
-            | Self::BatchTooLong { .. }
             | Self::BatchCall { .. }
             | Self::HybridRow(_)
             | Self::ParameterRepeated { .. }
@@ -210,7 +210,32 @@ impl Failure for Error {
     }
 }
 
+/// The method as the service writes it: `Post`.
+fn handler(method: &str) -> String {
+    let (first, rest) = method.split_at(method.len().min(1));
+    first.to_ascii_uppercase() + &rest.to_ascii_lowercase()
+}
+
 impl Error {
+    /// Whose refusal it looks like to the client.
+    fn refuser(&self) -> Refuser {
+        match self {
+            Self::BodyTooLarge { .. } | Self::BinaryJson(_) => Refuser::Partition,
+            Self::ParameterRepeated { .. } | Self::ParameterName { .. } => Refuser::Parser,
+            Self::Injected(failure) if failure.status.code != 400 => Refuser::Partition,
+            _ => Refuser::Gateway,
+        }
+    }
+
+    fn form(&self) -> Form {
+        match self {
+            // Wire: these two say nothing of the request.
+            Self::CorsDisabled => Form::CodeOnly,
+            Self::MethodNotAllowed { .. } => Form::Bare,
+            _ => Form::of(self.refuser(), false),
+        }
+    }
+
     /// A header value that is not what the header takes.
     pub(crate) fn header(name: &'static str, value: &str, expected: &'static str) -> Error {
         Error::HeaderInvalid { name, value: excerpt(value), expected }
@@ -225,37 +250,64 @@ pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(EXCERPT_CHARS_MAX).collect()
 }
 
-/// Turns a refusal of the gateway into a response.
-pub(crate) fn refuse(error: &Error, activity: &str) -> Response<Full<Bytes>> {
-    answer(error, None, &Facts::default(), activity)
+/// What the message of an error tells of the request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) activity: &'a str,
+    pub(crate) action: Action,
+    /// What it would have got.
+    pub(crate) answer: Answer,
+    /// When it came and when it was refused, in milliseconds since 1970.
+    pub(crate) start_ms: u64,
+    pub(crate) end_ms: u64,
 }
 
-/// Turns a failure of the account into a response.
-pub(crate) fn fail(failed: &Failed, activity: &str) -> Response<Full<Bytes>> {
-    let info = failed.error.additional_info();
-    answer(&failed.error, info, &failed.facts, activity)
+/// Turns a refusal of the gateway into a response, and says what kind of answer it is.
+pub(crate) fn refuse(error: &Error, asked: Asked<'_>) -> (Response<Full<Bytes>>, Answer) {
+    let kind = match error {
+        Error::PageSizeInvalid { .. } => Answer::Invalid,
+        _ => asked.answer.refused(error.refuser(), error.status().code, false),
+    };
+    (answer(error, error.form(), None, &Facts::default(), asked, kind), kind)
+}
+
+/// Turns a failure of the account into a response, and says what kind of answer it is.
+pub(crate) fn fail(failed: &Failed, asked: Asked<'_>) -> (Response<Full<Bytes>>, Answer) {
+    let Failed { error, facts } = failed;
+    let refuser = error.refuser();
+    let kind = match error {
+        account::Error::BatchTooLong => Answer::BatchTooLong,
+        _ => asked.answer.refused(refuser, error.status().code, facts.range.is_some()),
+    };
+    // Wire: the texts of query mistakes are JSON already.
+    let form = Form::of(refuser, matches!(error, account::Error::Query(_)));
+    (answer(error, form, error.additional_info(), facts, asked, kind), kind)
 }
 
 fn answer(
     error: &dyn Failure,
+    form: Form,
     additional_info: Option<&str>,
     facts: &Facts,
-    activity: &str,
+    asked: Asked<'_>,
+    kind: Answer,
 ) -> Response<Full<Bytes>> {
     let status = error.status();
-    let message = if error.is_our_fault() {
+    let activity = asked.activity;
+    let text = if error.is_our_fault() {
         tracing::error!(activity, %status, error = %causes(error), "request failed");
         "The server failed to process the request; its log has more under this activity id."
             .to_owned()
     } else {
-        tracing::debug!(activity, %status, %error, "request refused");
+        tracing::debug!(activity, %status, error = %causes(error), "request refused");
         error.to_string()
     };
-    let body = body(status, &message, additional_info, activity);
+    let message = form.message(&text, facts.partition, asked);
+    let body = body(status, message.as_deref(), additional_info);
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() =
         StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    respond::facts(response.headers_mut(), status, facts);
+    respond::facts(response.headers_mut(), kind.groups(), status, facts);
     if let Some(wait_ms) = error.retry_after_ms() {
         respond::retry_after(response.headers_mut(), wait_ms);
     }
@@ -274,12 +326,14 @@ fn causes(error: &dyn Failure) -> String {
     text
 }
 
-fn body(status: Status, message: &str, additional_info: Option<&str>, activity: &str) -> Vec<u8> {
-    let mut body = Vec::with_capacity(message.len() + 160);
+fn body(status: Status, message: Option<&str>, additional_info: Option<&str>) -> Vec<u8> {
+    let mut body = Vec::with_capacity(message.map_or(0, str::len) + 160);
     body.extend_from_slice(b"{\"code\":");
     write_string(&mut body, status.name());
-    body.extend_from_slice(b",\"message\":");
-    write_string(&mut body, &format!("{message}\r\nActivityId: {activity}, Orrery"));
+    if let Some(message) = message {
+        body.extend_from_slice(b",\"message\":");
+        write_string(&mut body, message);
+    }
     if let Some(info) = additional_info {
         body.extend_from_slice(b",\"additionalErrorInfo\":");
         write_string(&mut body, info);
@@ -299,11 +353,11 @@ mod tests {
 
     #[test]
     fn an_error_body_is_a_json_object_with_code_and_message() {
-        let text = body(Status::NOT_FOUND, "Resource \"x\"\nNot Found", Some("{\"a\":1}"), "id-1");
+        let text = body(Status::NOT_FOUND, Some("Resource \"x\"\nNot Found"), Some("{\"a\":1}"));
         let value = model::json::parse(&text).unwrap();
         assert_eq!(value.get("code").unwrap().as_str(), Some("NotFound"));
         let message = value.get("message").unwrap().as_str().unwrap();
-        assert!(message.starts_with("Resource \"x\"\nNot Found\r\nActivityId: id-1"), "{message}");
+        assert_eq!(message, "Resource \"x\"\nNot Found");
         assert_eq!(value.get("additionalErrorInfo").unwrap().as_str(), Some("{\"a\":1}"));
     }
 

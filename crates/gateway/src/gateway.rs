@@ -29,7 +29,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
         tracing::error!(%error, "the keys of the account are unusable: every request is refused");
         KeyRing::empty()
     });
-    let started = HeaderValue::from_str(&date::format(options.env.now_seconds()));
+    let started = HeaderValue::from_str(&date::format_ms(options.env.now_ms()));
     let started = started.unwrap_or_else(|_| HeaderValue::from_static(""));
     Gateway {
         state: Arc::new(State {

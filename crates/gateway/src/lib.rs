@@ -12,6 +12,7 @@
 //! Deliberately absent: any rule about data, stores, partitions. The gateway sees only the account.
 
 mod account_document;
+mod answers;
 mod auth;
 mod batch_json;
 mod body;
@@ -37,6 +38,7 @@ mod server;
 mod service;
 
 pub use self::{
+    answers::answer_table,
     auth::{KeyError, Keys, WELL_KNOWN_KEY},
     gateway::{Gateway, app},
     headers::{HeaderFact, Treatment, header_table},

@@ -11,6 +11,7 @@ use http_body_util::Full;
 use model::{Charge, SessionEntry, Status};
 
 use crate::{
+    answers::{self, Answer, Groups},
     batch_json,
     headers::{
         response as names,
@@ -21,12 +22,12 @@ use crate::{
 };
 
 /// Headers of a typical answer; a larger map would grow in the middle.
-const HEADERS_EXPECTED: usize = 40;
+const HEADERS_EXPECTED: usize = 48;
 
 /// Turns what the account answered into a response.
 ///
-/// The body is returned beside it, for those who want to compress it.
-pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>, Bytes) {
+/// The body is returned beside it, for those who want to compress it, and so is the kind of answer that it became.
+pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>, Bytes, Answer) {
     let Outcome { mut status, body, facts } = outcome;
     let mut n_items = facts.n_items;
     let body = match body {
@@ -49,18 +50,11 @@ pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>,
     let body = if has_body { body } else { Bytes::new() };
     let mut response = Response::new(Full::new(body.clone()));
     *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::OK);
+    let answer = reply.answer.with_status(response.status(), reply.action == Action::Batch);
     let headers = response.headers_mut();
     headers.reserve(HEADERS_EXPECTED);
-    self::facts(headers, status, &facts);
-    if facts.n_items.is_none()
-        && let Some(n_items) = n_items
-    {
-        headers.insert(&names::ITEM_COUNT, n_items.into());
-    }
-    if !has_body {
-        headers.remove(header::CONTENT_TYPE);
-    }
-    (response, body)
+    self::facts(headers, answer.groups(), status, &Facts { n_items, ..facts });
+    (response, body, answer)
 }
 
 /// Wire: a transaction that failed carries the sub-status of the operation that made it fail.
@@ -92,46 +86,116 @@ fn feed(owner_rid: &str, envelope: &str, rows: &[Bytes]) -> Bytes {
     out.into()
 }
 
-/// Writes the headers that successes and failures share.
-pub(crate) fn facts(headers: &mut HeaderMap, status: Status, facts: &Facts) {
-    let json = const { HeaderValue::from_static("application/json") };
-    headers.insert(header::CONTENT_TYPE, json);
+/// Writes what the facts say, as far as this kind of answer tells it.
+pub(crate) fn facts(headers: &mut HeaderMap, groups: Groups, status: Status, facts: &Facts) {
     let mut out = HeaderWriter::new(headers);
-    charge(&mut out, facts.charge);
+    if groups.has(answers::CHARGE) {
+        charge(&mut out, facts.charge);
+    }
     if status.sub != 0 {
         out.number(&names::SUBSTATUS, status.sub.into());
     }
-    if let Some(entry) = &facts.session {
+    if let Some(entry) = facts.session.as_ref().filter(|_| groups.has(answers::S)) {
         out.with(&names::SESSION_TOKEN, |out| session(out, entry));
     }
     if let Some(lsn) = facts.lsn {
-        // Wire: one copy of the data, so every kind of lsn is the same number.
-        out.numbers(
-            &[
-                &names::LSN,
-                &names::LOCAL_LSN,
-                &names::QUORUM_ACKED_LSN,
-                &names::QUORUM_ACKED_LOCAL_LSN,
-                &names::GLOBAL_COMMITTED_LSN,
-            ],
-            lsn.0,
-        );
+        positions(&mut out, groups, facts, lsn.0);
     }
-    if let Some(lsn) = facts.item_lsn {
-        out.numbers(&[&names::ITEM_LSN, &names::ITEM_LOCAL_LSN], lsn.0);
-    }
-    if let Some(range) = facts.range {
+    if let Some(range) = facts.range.filter(|_| groups.has(answers::R)) {
         out.number(&names::RANGE_ID, range.0.into());
     }
-    if let Some(n_items) = facts.n_items {
+    if let Some(number) = facts.partition {
+        partition(&mut out, groups, number);
+    }
+    if let Some(n_items) = facts.n_items.filter(|_| groups.has(answers::COUNT)) {
         out.number(&names::ITEM_COUNT, n_items);
     }
-    texts(&mut out, facts);
-    rare(&mut out, facts);
+    usage(&mut out, groups, facts);
+    texts(&mut out, groups, facts);
+    rare(&mut out, groups, facts);
+}
+
+/// Where the partition stands. Wire: when an item write is answered, its quorum has agreed on all before it.
+fn positions(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts, lsn: u64) {
+    let is_item_write =
+        groups.has(answers::W) && facts.range.is_some() && !groups.has(answers::PLACE);
+    let agreed = if is_item_write { lsn.saturating_sub(1) } else { lsn };
+    if groups.has(answers::P) {
+        out.numbers(&[&names::LSN, &names::LOCAL_LSN], lsn);
+    }
+    match (groups.has(answers::P), groups.has(answers::W)) {
+        (true, true) => out.numbers(
+            &[
+                &names::GLOBAL_COMMITTED_LSN,
+                &names::QUORUM_ACKED_LSN,
+                &names::QUORUM_ACKED_LOCAL_LSN,
+            ],
+            agreed,
+        ),
+        (true, false) => out.numbers(&[&names::GLOBAL_COMMITTED_LSN], agreed),
+        (false, _) => {}
+    }
+    if groups.has(answers::REGIONS) {
+        out.number(&names::REGIONS_COMMITTED_LSN, lsn);
+    }
+    if let Some(lsn) = facts.item_lsn.filter(|_| groups.has(answers::T)) {
+        out.numbers(&[&names::ITEM_LSN, &names::ITEM_LOCAL_LSN], lsn.0);
+    }
+}
+
+/// Which partition answered. Wire: two GUIDs; ours hold its number.
+fn partition(out: &mut HeaderWriter<'_>, groups: Groups, number: u64) {
+    if groups.has(answers::I) {
+        out.with(&names::INTERNAL_PARTITION_ID, |out| put_partition(out, number));
+    }
+    if groups.has(answers::Y) {
+        out.with(&names::PHYSICAL_PARTITION_ID, |out| put_partition(out, number));
+    }
+}
+
+/// The number of a partition in the form of a GUID.
+pub(crate) fn put_partition(out: &mut impl BufMut, number: u64) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.put_slice(b"00000000-0000-4000-8");
+    for place in (0..15).rev() {
+        let digit = number >> (4 * place) & 0xF;
+        out.put_u8(HEX.get(usize::try_from(digit).unwrap_or_default()).copied().unwrap_or(b'0'));
+        if place == 12 {
+            out.put_u8(b'-');
+        }
+    }
+}
+
+/// Wire: what a range may hold is told in every answer of its items.
+const ITEMS_QUOTA: &str =
+    "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;";
+
+fn usage(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
+    let is_asked = groups.has(answers::Q) || groups.has(answers::PLACE);
+    match (&facts.quota, &facts.usage, &facts.range_usage) {
+        (Some(quota), Some(usage), _) if is_asked => {
+            out.text(&names::QUOTA, quota);
+            out.text(&names::USAGE, usage);
+        }
+        (_, _, Some(usage)) if groups.has(answers::Q) => {
+            out.fixed(&names::QUOTA, const { HeaderValue::from_static(ITEMS_QUOTA) });
+            let kb = usage.bytes.div_ceil(1024);
+            out.with(&names::USAGE, |out| {
+                out.put_slice(b"documentSize=0;documentsSize=");
+                put_number(out, kb);
+                out.put_slice(b";documentsCount=");
+                put_number(out, usage.n_items);
+                out.put_slice(b";collectionSize=");
+                put_number(out, kb);
+                out.put_slice(b";");
+            });
+        }
+        _ => {}
+    }
 }
 
 /// What the request cost.
-pub(crate) fn charge(out: &mut HeaderWriter<'_>, charge: Charge) {
+fn charge(out: &mut HeaderWriter<'_>, charge: Charge) {
     out.with(&names::REQUEST_CHARGE, |out| put_hundredths(out, charge.hundredths()));
 }
 
@@ -146,23 +210,22 @@ fn session(out: &mut BytesMut, entry: &SessionEntry) {
     put_number(out, entry.lsn.0);
 }
 
-fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
-    let texts: [(&HeaderName, Option<&str>); 9] = [
-        (&names::OWNER_PATH, facts.owner_path.as_deref()),
-        (&names::OWNER_RID, facts.owner_rid.as_deref()),
-        (&names::CONTINUATION, facts.continuation.as_deref()),
-        (&names::QUOTA, facts.quota.as_deref()),
-        (&names::USAGE, facts.usage.as_deref()),
-        (&names::QUERY_METRICS, facts.query_metrics.as_deref()),
-        (&names::INDEX_UTILIZATION, facts.index_metrics.as_deref()),
-        (&names::QUERY_ADVICE, facts.query_advice.as_deref()),
-        (&names::SCRIPT_LOG, facts.script_log.as_deref()),
-    ];
-    if let Some(etag) = &facts.etag {
+fn texts(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
+    if let Some(etag) = facts.etag.as_ref().filter(|_| groups.has(answers::ETAG)) {
         out.text(&names::ETAG, etag.as_str());
     }
-    for (name, value) in texts {
-        if let Some(value) = value {
+    let has_owner = groups.has(answers::N);
+    let texts: [(&HeaderName, Option<&str>, bool); 7] = [
+        (&names::OWNER_PATH, facts.owner_path.as_deref(), has_owner || groups.has(answers::ALT)),
+        (&names::OWNER_RID, facts.owner_rid.as_deref(), has_owner),
+        (&names::CONTINUATION, facts.continuation.as_deref(), true),
+        (&names::QUERY_METRICS, facts.query_metrics.as_deref(), true),
+        (&names::INDEX_UTILIZATION, facts.index_metrics.as_deref(), true),
+        (&names::QUERY_ADVICE, facts.query_advice.as_deref(), true),
+        (&names::SCRIPT_LOG, facts.script_log.as_deref(), true),
+    ];
+    for (name, value, is_told) in texts {
+        if let Some(value) = value.filter(|_| is_told) {
             out.text(name, value);
         }
     }
@@ -170,7 +233,7 @@ fn texts(out: &mut HeaderWriter<'_>, facts: &Facts) {
 
 const INFO: &str = r#"{"reverseRidEnabled":false,"reverseIndexScan":false}"#;
 
-fn rare(out: &mut HeaderWriter<'_>, facts: &Facts) {
+fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
     if let Some(percent) = facts.index_progress {
         out.with(&names::INDEX_PROGRESS, |out| put_signed(out, percent.into()));
     }
@@ -178,12 +241,22 @@ fn rare(out: &mut HeaderWriter<'_>, facts: &Facts) {
         out.number(&names::MIN_THROUGHPUT, units);
     }
     if let Some(is_pending) = facts.offer_replace_pending {
-        let text = if is_pending { "true" } else { "false" };
-        out.fixed(&names::OFFER_REPLACE_PENDING, HeaderValue::from_static(text));
+        out.fixed(&names::OFFER_REPLACE_PENDING, truth(is_pending));
     }
     if facts.query_execution_info {
         out.fixed(&names::QUERY_EXECUTION_INFO, const { HeaderValue::from_static(INFO) });
     }
+    if groups.has(answers::PLACE) {
+        let zero = const { HeaderValue::from_static("0") };
+        out.fixed(&names::SERVICE_INDEX, zero.clone());
+        out.fixed(&names::PARTITION_INDEX, zero);
+        out.fixed(&names::SHARE_THROUGHPUT, truth(facts.shares_throughput.unwrap_or_default()));
+        out.fixed(&names::MAX_CONTENT_LENGTH, const { HeaderValue::from_static("2097152") });
+    }
+}
+
+fn truth(value: bool) -> HeaderValue {
+    if value { HeaderValue::from_static("true") } else { HeaderValue::from_static("false") }
 }
 
 /// Tells the client when to come back.
@@ -191,26 +264,79 @@ pub(crate) fn retry_after(headers: &mut HeaderMap, wait_ms: u64) {
     headers.insert(&names::RETRY_AFTER_MS, wait_ms.into());
 }
 
-/// Writes what every response has, whoever made it.
-pub(crate) fn every(
-    headers: &mut HeaderMap,
-    activity: HeaderValue,
-    started: &HeaderValue,
-    request_number: u64,
-    duration: Duration,
-) {
-    headers.insert(&names::ACTIVITY_ID, activity);
-    headers.insert(&names::LAST_STATE_CHANGE, started.clone());
-    let no_store = const { HeaderValue::from_static("no-store, no-cache") };
-    headers.insert(header::CACHE_CONTROL, no_store);
+/// What the gateway itself knows about an answer.
+#[derive(Debug)]
+pub(crate) struct Around<'a> {
+    pub(crate) activity: HeaderValue,
+    pub(crate) started: &'a HeaderValue,
+    pub(crate) request_number: u64,
+    pub(crate) duration: Duration,
+    /// The address that was asked, unless the answer does not repeat it.
+    pub(crate) location: Option<Bytes>,
+    /// Whether clients are to come back over TLS only.
+    pub(crate) is_strict: bool,
+}
+
+/// Writes what is told whoever made the answer, as far as its kind has it.
+pub(crate) fn around(headers: &mut HeaderMap, groups: Groups, around: Around<'_>) {
+    // Wire: answers without a body have a type too.
+    let json = const { HeaderValue::from_static("application/json") };
+    headers.entry(header::CONTENT_TYPE).or_insert(json);
     headers.insert(header::SERVER, const { HeaderValue::from_static("orrery") });
     let mut out = HeaderWriter::new(headers);
-    out.number(&names::TRANSPORT_REQUEST_ID, request_number);
-    out.with(&names::DURATION_MS, |out| milliseconds(out, duration));
-    out.fixed(&names::N_READ_REGIONS, const { HeaderValue::from_static("0") });
-    out.fixed(&names::SCHEMA_VERSION, const { HeaderValue::from_static("1.17") });
-    out.fixed(&names::SERVICE_VERSION, const { HeaderValue::from_static("version=2.14.0.0") });
     out.fixed(&names::GATEWAY_VERSION, const { HeaderValue::from_static("version=2.14.0") });
+    if around.is_strict {
+        let year = const { HeaderValue::from_static("max-age=31536000") };
+        out.fixed(&header::STRICT_TRANSPORT_SECURITY, year);
+    }
+    if groups.has(answers::A) {
+        out.fixed(&names::ACTIVITY_ID, around.activity);
+    }
+    if groups.has(answers::C) {
+        out.fixed(&header::CACHE_CONTROL, const { HeaderValue::from_static("no-store, no-cache") });
+        out.fixed(&header::PRAGMA, const { HeaderValue::from_static("no-cache") });
+    }
+    if let Some(location) =
+        around.location.and_then(|text| HeaderValue::from_maybe_shared(text).ok())
+    {
+        out.fixed(&header::CONTENT_LOCATION, location);
+    }
+    if groups.has(answers::P) || groups.has(answers::BRIEF) {
+        out.number(&names::TRANSPORT_REQUEST_ID, around.request_number);
+        out.with(&names::DURATION_MS, |out| milliseconds(out, around.duration));
+        out.fixed(&names::SCHEMA_VERSION, const { HeaderValue::from_static("1.21") });
+        out.fixed(&names::SERVICE_VERSION, const { HeaderValue::from_static("version=2.14.0.0") });
+    }
+    if groups.has(answers::P) {
+        out.fixed(&names::LAST_STATE_CHANGE, around.started.clone());
+        out.fixed(&names::N_READ_REGIONS, const { HeaderValue::from_static("0") });
+        out.fixed(&names::XP_ROLE, const { HeaderValue::from_static("1") });
+    }
+    if groups.has(answers::W) {
+        out.fixed(&names::WRITE_QUORUM, const { HeaderValue::from_static("3") });
+        out.fixed(&names::REPLICA_SET_SIZE, const { HeaderValue::from_static("4") });
+    }
+    seldom(&mut out, groups);
+}
+
+fn seldom(out: &mut HeaderWriter<'_>, groups: Groups) {
+    if groups.has(answers::KEY_DELETE) {
+        out.fixed(&names::KEY_DELETE_PENDING, const { HeaderValue::from_static("false") });
+    }
+    if groups.has(answers::VALIDATION) {
+        out.fixed(&names::VALIDATION_FAILURE, const { HeaderValue::from_static("1") });
+    }
+    if groups.has(answers::MEGABYTES) {
+        for name in [
+            &names::MEDIA_USAGE,
+            &names::MEDIA_QUOTA,
+            &names::CONSUMED,
+            &names::RESERVED,
+            &names::PROVISIONED,
+        ] {
+            out.fixed(name, const { HeaderValue::from_static("0") });
+        }
+    }
 }
 
 /// Milliseconds with two digits behind the point.
@@ -221,6 +347,7 @@ fn milliseconds(out: &mut BytesMut, duration: Duration) {
 
 #[cfg(test)]
 mod tests {
+    use account::RangeUsage;
     use model::{ETag, Lsn, RangeId};
 
     use super::*;
@@ -237,6 +364,9 @@ mod tests {
             owner_rid: Some("AQAAAJ0fgTc=".into()),
             continuation: Some("{\"a\":1}".to_owned()),
             n_items: Some(2),
+            partition: Some(0xabcd),
+            range_usage: None,
+            shares_throughput: Some(true),
             quota: Some("documentSize=1;".to_owned()),
             usage: Some("documentSize=0;".to_owned()),
             index_progress: Some(100),
@@ -250,17 +380,32 @@ mod tests {
         }
     }
 
+    /// Every group at once, as no answer has it.
+    fn all() -> Groups {
+        Answer::Query
+            .groups()
+            .and(Answer::ContainerReplace.groups())
+            .and(Answer::TooLarge.groups())
+            .and(Answer::Throttled.groups())
+            .and(Answer::Account.groups())
+            .and(Answer::Offer.groups())
+            .and(answers::T)
+    }
+
     #[test]
     fn every_fact_has_its_header() {
         let mut headers = HeaderMap::new();
-        facts(&mut headers, Status::RANGE_GONE, &full());
-        every(
-            &mut headers,
-            HeaderValue::from_static("a"),
-            &HeaderValue::from_static("d"),
-            7,
-            Duration::from_micros(1230),
-        );
+        facts(&mut headers, all(), Status::RANGE_GONE, &full());
+        let started = HeaderValue::from_static("d");
+        let known = Around {
+            activity: HeaderValue::from_static("a"),
+            started: &started,
+            request_number: 7,
+            duration: Duration::from_micros(1230),
+            location: Some(Bytes::from_static(b"http://h/dbs")),
+            is_strict: true,
+        };
+        around(&mut headers, all(), known);
         retry_after(&mut headers, 5);
         for name in names::ALL {
             assert!(headers.contains_key(*name), "{name}");
@@ -271,7 +416,9 @@ mod tests {
             ("x-ms-request-charge", "5.71"), ("x-ms-session-token", "3:-1#15"), ("lsn", "15"), ("x-ms-item-lsn", "14"),
             ("x-ms-documentdb-partitionkeyrangeid", "3"), ("x-ms-substatus", "1002"), ("x-ms-item-count", "2"),
             ("x-ms-alt-content-path", "dbs/%C3%A9 b/colls/c"), ("x-ms-request-duration-ms", "1.23"),
-            ("x-ms-offer-replace-pending", "false"), ("x-ms-continuation", "{\"a\":1}"),
+            ("x-ms-offer-replace-pending", "false"), ("x-ms-continuation", "{\"a\":1}"), ("x-ms-share-throughput", "true"),
+            ("x-ms-cosmos-internal-partition-id", "00000000-0000-4000-8000-00000000abcd"), ("content-location", "http://h/dbs"),
+            ("strict-transport-security", "max-age=31536000"),
         ];
         for (name, value) in table {
             assert_eq!(headers[name], value, "{name}");
@@ -281,9 +428,60 @@ mod tests {
     #[test]
     fn absent_facts_give_no_header() {
         let mut headers = HeaderMap::new();
-        facts(&mut headers, Status::OK, &Facts::default());
+        facts(&mut headers, Answer::ItemRead.groups(), Status::OK, &Facts::default());
         let names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["content-type", "x-ms-request-charge"]);
+        assert_eq!(names, ["x-ms-request-charge"]);
+    }
+
+    #[test]
+    fn what_a_kind_of_answer_lacks_is_not_told() {
+        let mut headers = HeaderMap::new();
+        facts(
+            &mut headers,
+            Answer::QueryPlan.groups(),
+            Status::OK,
+            &Facts { continuation: None, ..full() },
+        );
+        for name in [
+            "lsn",
+            "x-ms-request-charge",
+            "x-ms-session-token",
+            "etag",
+            "x-ms-content-path",
+            "x-ms-item-count",
+        ] {
+            assert!(!headers.contains_key(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_quorum_of_an_item_write_is_one_behind() {
+        let write = Facts { item_lsn: Some(Lsn(15)), ..full() };
+        for (answer, facts, agreed) in
+            [(Answer::ItemCreate, &write, "14"), (Answer::ContainerCreate, &full(), "15")]
+        {
+            let mut headers = HeaderMap::new();
+            self::facts(&mut headers, answer.groups(), Status::CREATED, facts);
+            assert_eq!(headers["x-ms-quorum-acked-lsn"], agreed);
+            assert_eq!(headers["x-ms-global-committed-lsn"], agreed);
+        }
+    }
+
+    #[test]
+    fn a_range_tells_what_it_holds() {
+        let mut headers = HeaderMap::new();
+        let held = Facts {
+            quota: None,
+            usage: None,
+            range_usage: Some(RangeUsage { n_items: 3, bytes: 1025 }),
+            ..full()
+        };
+        facts(&mut headers, Answer::ItemRead.groups(), Status::OK, &held);
+        assert_eq!(
+            headers["x-ms-resource-usage"],
+            "documentSize=0;documentsSize=2;documentsCount=3;collectionSize=2;"
+        );
+        assert_eq!(headers["x-ms-resource-quota"], ITEMS_QUOTA);
     }
 
     #[test]

@@ -24,11 +24,12 @@ use tracing::Instrument;
 
 use crate::{
     account_document::{self, Arrival},
+    answers::{self, Answer},
     auth, body, cors,
     error::{self, Error},
     gateway::State,
     gzip,
-    headers::{Name, RequestHeaders, response, writer::HeaderWriter},
+    headers::{Name, RequestHeaders, response},
     lasting::Lasting,
     manage,
     parse::{self, Action, Parsed, Reply},
@@ -36,10 +37,12 @@ use crate::{
     respond,
 };
 
-type Answer = Response<Full<Bytes>>;
-
 /// Answers one request, whatever it is.
-pub(crate) async fn answer<B>(state: &Arc<State>, request: Request<B>, arrival: Arrival) -> Answer
+pub(crate) async fn answer<B>(
+    state: &Arc<State>,
+    request: Request<B>,
+    arrival: Arrival,
+) -> Response<Full<Bytes>>
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
@@ -49,21 +52,45 @@ where
     let (parts, body) = request.into_parts();
     let activity = activity_id(state, &parts);
     let span = tracing::debug_span!("request", method = %parts.method, activity = text(&activity));
-    let mut action = Action::Refused;
-    let mut response = {
-        let handled = pin!(handle(state, &parts, body, arrival, &mut action));
-        match caught(handled).instrument(span.clone()).await {
-            Ok(response) => response,
-            Err(Failure::Refused(error)) => error::refuse(&error, text(&activity)),
-            Err(Failure::Failed(failed)) => error::fail(&failed, text(&activity)),
+    let mut reply = Reply::new(Action::Refused);
+    let (mut response, kind) = {
+        let caught = {
+            let handled = pin!(handle(state, &parts, body, arrival, &mut reply));
+            caught(handled).instrument(span.clone()).await
+        };
+        let asked = |reply: Reply| {
+            let end_ms = env.now_ms();
+            let took_ms = u64::try_from((env.monotonic().saturating_sub(start)).as_millis());
+            let start_ms = end_ms.saturating_sub(took_ms.unwrap_or_default());
+            let Reply { action, answer, .. } = reply;
+            error::Asked { activity: text(&activity), action, answer, start_ms, end_ms }
+        };
+        match caught {
+            Ok(answered) => answered,
+            Err(Failure::Refused(error)) => error::refuse(&error, asked(reply)),
+            Err(Failure::Failed(failed)) => error::fail(&failed, asked(reply)),
         }
     };
     let took = env.monotonic().saturating_sub(start);
     let status = response.status().as_u16();
+    let action = reply.action;
     span.in_scope(|| tracing::debug!(action = action.name(), status, ?took, "answered"));
     state.metrics.count(action, status, took);
-    let number = state.n_requests.fetch_add(1, Ordering::Relaxed);
-    respond::every(response.headers_mut(), activity, &state.started, number, took);
+    let groups = kind.groups();
+    let has_location = groups.has(answers::L) && parts.method != Method::POST;
+    let around = respond::Around {
+        activity,
+        started: &state.started,
+        request_number: state.n_requests.fetch_add(1, Ordering::Relaxed),
+        duration: took,
+        location: has_location
+            .then(|| {
+                account_document::location(&state.options, &parts.uri, &parts.headers, arrival)
+            })
+            .flatten(),
+        is_strict: arrival.is_tls && account_document::is_strict(&parts.uri, &parts.headers),
+    };
+    respond::around(response.headers_mut(), groups, around);
     cors::expose(&state.options.cors, parts.headers.get(header::ORIGIN), response.headers_mut());
     response
 }
@@ -140,20 +167,20 @@ async fn handle<B>(
     parts: &Parts,
     body: B,
     arrival: Arrival,
-    action: &mut Action,
-) -> Result<Answer, Failure>
+    asked: &mut Reply,
+) -> Result<(Response<Full<Bytes>>, Answer), Failure>
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
     if let Some(page) = page(state, parts)? {
-        *action = Action::Page;
-        return Ok(page);
+        *asked = Reply::new(Action::Page);
+        return Ok((page, Answer::Page));
     }
     if manage::is_managed(parts.uri.path()) {
-        *action = Action::Manage;
+        *asked = Reply::new(Action::Manage);
         // Boxed: the future of every request has room for this one in it otherwise.
         return match Box::pin(manage::answer(state, parts, body)).await {
-            Ok(done) => Ok(done.into_response()),
+            Ok(done) => Ok((done.into_response(), Answer::Page)),
             Err(manage::Failed::Refused(error)) => Err(error.into()),
             Err(manage::Failed::Account(error)) => Err(Failure::Failed(error.into())),
         };
@@ -173,15 +200,15 @@ where
         &headers,
     )?;
     if target == Target::Account && parts.method == Method::GET {
-        *action = Action::AccountRead;
-        return Ok(account_read(state, parts, arrival)?);
+        *asked = Reply::new(Action::AccountRead);
+        return Ok((account_read(state, parts, arrival)?, Answer::Account));
     }
     let body = body::read(body, &state.options.limits).await?;
     let encoding = headers.get(Name::ContentEncoding)?;
     let body = gzip::decode(body, encoding, state.options.limits.body_bytes_max)?;
     let request = parse::Request { method: &parts.method, headers: &headers, body };
     let Parsed { operation, options, reply } = parse::parse(target, &request)?;
-    *action = reply.action;
+    *asked = reply;
     if let Some(fault) = state.faults.take(reply.action, path.text(), &headers) {
         tokio::time::sleep(fault.delay).await;
         if let Some(failure) = fault.failure {
@@ -232,27 +259,29 @@ fn finish(
     headers: &RequestHeaders<'_>,
     outcome: Outcome,
     reply: Reply,
-) -> Result<Answer, Error> {
-    let (response, body) = respond::outcome(outcome, reply);
+) -> Result<(Response<Full<Bytes>>, Answer), Error> {
+    let (response, body, answer) = respond::outcome(outcome, reply);
     if state.options.gzip
         && gzip::is_accepted(headers.get(Name::AcceptEncoding)?.unwrap_or_default())
     {
-        return Ok(gzip::encode(response, &body));
+        return Ok((gzip::encode(response, &body), answer));
     }
-    Ok(response)
+    Ok((response, answer))
 }
 
-fn account_read(state: &State, parts: &Parts, arrival: Arrival) -> Result<Answer, Error> {
+fn account_read(
+    state: &State,
+    parts: &Parts,
+    arrival: Arrival,
+) -> Result<Response<Full<Bytes>>, Error> {
     let endpoint = account_document::endpoint(&state.options, &parts.uri, &parts.headers, arrival)?;
     let consistency = state.account.default_consistency();
     let body = account_document::document(&endpoint, &state.options.region, consistency);
-    let mut response = content(StatusCode::OK, "application/json", body.into());
-    respond::charge(&mut HeaderWriter::new(response.headers_mut()), model::Charge::ZERO);
-    Ok(response)
+    Ok(content(StatusCode::OK, "application/json", body.into()))
 }
 
 /// Pages beside the protocol, open to everybody: readiness, metrics, certificate, preflights.
-fn page(state: &State, parts: &Parts) -> Result<Option<Answer>, Error> {
+fn page(state: &State, parts: &Parts) -> Result<Option<Response<Full<Bytes>>>, Error> {
     if parts.method == Method::OPTIONS {
         return cors::preflight(&state.options.cors, &parts.headers).map(Some);
     }
@@ -277,12 +306,12 @@ fn page(state: &State, parts: &Parts) -> Result<Option<Answer>, Error> {
         _ => return Ok(None),
     };
     if parts.method != Method::GET && parts.method != Method::HEAD {
-        return Err(Error::MethodNotAllowed { method: error::excerpt(parts.method.as_str()) });
+        return Err(Error::RouteMethod { method: error::excerpt(parts.method.as_str()) });
     }
     Ok(Some(page))
 }
 
-fn content(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
+fn content(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

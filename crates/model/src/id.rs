@@ -28,10 +28,7 @@ pub enum IdError {
         limit: usize,
     },
     /// A character that cannot stand in a path segment.
-    #[error(
-        "The input name '{name}' is invalid. Ensure to provide a unique non-empty string without \
-         the illegal character {character:?}."
-    )]
+    #[error("The input name presented contains invalid character.")]
     Character {
         /// The id, cut to a length fit for a message.
         name: String,

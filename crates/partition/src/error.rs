@@ -10,28 +10,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "Entity with the specified id does not exist in the system. Resource Not Found. \
-         Learn more: https://aka.ms/cosmosdb-tsg-not-found"
+        "Entity with the specified id does not exist in the system. \
+         More info: https://aka.ms/cosmosdb-tsg-not-found"
     )]
     ItemMissing,
-    #[error(
-        "Entity with the specified id already exists in the system. \
-         Resource with specified id or name already exists."
-    )]
+    #[error("Entity with the specified id already exists in the system.")]
     ItemExists,
-    #[error(
-        "Entity with the specified id already exists in the system. Unique index constraint \
-         violation. Resource with specified id, name, or unique index already exists."
-    )]
+    /// Wire: a taken unique key reads like a taken id.
+    #[error("Entity with the specified id already exists in the system.")]
     UniqueKeyTaken,
-    #[error("One of the specified pre-condition is not met")]
+    #[error("Operation cannot be performed because one of the specified precondition is not met.")]
     EtagMismatch,
     #[error("One of the specified pre-condition is not met")]
     PatchConditionUnmet,
     #[error(
         "PartitionKey extracted from document doesn't match the one specified in the header. \
-         Partition key provided either doesn't correspond to definition in the collection or \
-         doesn't match partition key field values specified in the document."
+         Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value"
     )]
     PartitionKeyMismatch,
     #[error(

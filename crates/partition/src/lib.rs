@@ -54,7 +54,7 @@ pub use scripted::{
 };
 pub use settings::{LOGICAL_BYTES_MAX, Logical, Scope, Settings};
 pub use source::Source;
-pub use statistics::{LogicalStatistics, Statistics};
+pub use statistics::{LogicalStatistics, Statistics, Usage};
 pub use transaction::BATCH_OPERATIONS_MAX;
 
 /// The script engine, for those who hand scripts to a partition: layers above do not name it.

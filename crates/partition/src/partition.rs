@@ -12,6 +12,7 @@ use crate::index::LookCache;
 use crate::keys::Keys;
 use crate::reader::{Liveness, Purges, Reader};
 use crate::record::Head;
+use crate::statistics::UsageCounters;
 use crate::writer::Writer;
 use crate::{Result, Settings};
 
@@ -40,6 +41,8 @@ pub(crate) struct Inner {
     pub(crate) writer: Mutex<Writer>,
     /// The last acknowledged commit.
     pub(crate) lsn: AtomicU64,
+    /// Items and bytes; the writer counts.
+    pub(crate) usage: Arc<UsageCounters>,
     /// Purges as of the last acknowledged commit.
     pub(crate) purges: RwLock<Purges>,
     pub(crate) sweep: Mutex<Sweep>,
@@ -82,6 +85,7 @@ impl Partition {
             env,
             settings: RwLock::new(settings),
             lsn: AtomicU64::new(writer.head.lsn.0),
+            usage: Arc::clone(&writer.usage),
             purges: RwLock::new(writer.purges.clone()),
             writer: Mutex::new(writer),
             sweep: Mutex::new(Sweep::default()),

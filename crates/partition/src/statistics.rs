@@ -1,10 +1,12 @@
 //! Figures of a partition and of its logical partitions.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use model::{Lsn, PartitionKey};
 
 use crate::keys::{Place, place_of};
 use crate::partition::Partition;
-use crate::record::LogicalRecord;
+use crate::record::{Head, LogicalRecord};
 use crate::{Logical, Result};
 
 /// Counters as of the last submitted commit. Dead items count until they are removed.
@@ -28,7 +30,38 @@ pub struct LogicalStatistics {
     pub lsn: Lsn,
 }
 
+/// How much a partition holds, as of the last submitted commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    pub n_items: u64,
+    pub bytes: u64,
+}
+
+/// What every answer tells of the head, readable without the writer's lock. The two numbers may be of two commits.
+#[derive(Debug, Default)]
+pub(crate) struct UsageCounters {
+    n_items: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl UsageCounters {
+    pub(crate) fn set(&self, head: &Head) {
+        self.n_items.store(head.n_items, Ordering::Relaxed);
+        self.bytes.store(head.bytes, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Usage {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Usage { n_items: load(&self.n_items), bytes: load(&self.bytes) }
+    }
+}
+
 impl Partition {
+    /// Returns items and bytes; unlike [`Partition::statistics`] it takes no lock.
+    pub fn usage(&self) -> Usage {
+        self.inner().usage.get()
+    }
+
     pub fn statistics(&self) -> Statistics {
         let lsn = self.lsn();
         let writer = self.inner().writer.lock();

@@ -10,6 +10,7 @@
 //! Hot path: no await, no disk beyond reads that a stale run repeats, no logging under the lock.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Lsn;
@@ -23,6 +24,7 @@ use crate::partition::Partition;
 use crate::reader::{Liveness, Purges};
 use crate::record::{Head, decode_lsn};
 use crate::relocate::Tap;
+use crate::statistics::UsageCounters;
 use crate::transaction::{Done, Draft, Ground, Overlay, Pending, Refusal, Sealed, Step, View, run};
 use crate::{Error, Result};
 
@@ -52,6 +54,8 @@ pub(crate) struct Writer {
     /// Present while the partition is the source of a relocation.
     pub(crate) tap: Option<Tap>,
     pub(crate) crowd: Crowd,
+    /// Shows `head` to those without the lock.
+    pub(crate) usage: Arc<UsageCounters>,
 }
 
 /// A batch that the store has not answered.
@@ -128,6 +132,8 @@ impl Writer {
         let recent = Recent { floor: head.lsn, last: HashMap::new() };
         let mut book = Book::load(snapshot, keys, head.n_items)?;
         book.adopt(policy, head.n_items);
+        let usage = Arc::new(UsageCounters::default());
+        usage.set(&head);
         Ok(Writer {
             head,
             head_bytes,
@@ -141,6 +147,7 @@ impl Writer {
             is_broken: false,
             tap: None,
             crowd: Crowd::default(),
+            usage,
         })
     }
 
@@ -183,6 +190,7 @@ impl Writer {
         self.next_ticket += 1;
         let head_key = Bytes::from(keys.head());
         let head_bytes = self.head.encode();
+        self.usage.set(&self.head);
         let built_on = std::mem::replace(&mut self.head_bytes, head_bytes.clone());
         batch.expect(head_key.clone(), Some(built_on));
         batch.put(head_key, head_bytes);
@@ -493,7 +501,9 @@ impl Partition {
         let crowd = std::mem::take(&mut writer.crowd);
         *inner.purges.write() = fresh.purges.clone();
         self.has_seen(fresh.head.lsn);
-        *writer = Writer { generation: generation + 1, next_ticket, tap, crowd, ..fresh };
+        let usage = Arc::clone(&writer.usage);
+        usage.set(&fresh.head);
+        *writer = Writer { generation: generation + 1, next_ticket, tap, crowd, usage, ..fresh };
         Ok(())
     }
 

@@ -46,6 +46,11 @@ impl Tables {
         self.find_with(link, Error::OwnerNotFound)
     }
 
+    /// Finds the container of an item operation.
+    pub(crate) fn find_container(&self, link: &Link) -> Result<Found> {
+        self.find_with(link, Error::ContainerNotFound)
+    }
+
     fn find_with(&self, link: &Link, missing: Error) -> Result<Found> {
         let mut found = Found::default();
         let Some((first_kind, first)) = link.segments.first() else { return Ok(found) };

@@ -64,9 +64,9 @@ impl ItemRequest<'_> {
 }
 
 /// Wire: a part of a hierarchical key is a key that does not fit here.
-fn whole_key(error: Error) -> Error {
+pub(super) fn whole_key(error: Error) -> Error {
     match error {
-        Error::PartitionKey(PartitionKeyError::TooFewComponents) => Error::KeyMismatch,
+        Error::PartitionKey(PartitionKeyError::TooFewComponents) => Error::KeyUnfit,
         other => other,
     }
 }

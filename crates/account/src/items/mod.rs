@@ -71,11 +71,11 @@ pub(crate) async fn execute(
     let ItemOperation { container, key, range, epks, action } = operation;
     let (found, container, allowed, budget) = {
         let tables = inner.catalog.tables();
-        let found = tables.find_owner(&container).map_err(|error| match request.principal {
+        let found = tables.find_container(&container).map_err(|error| match request.principal {
             Principal::Token(_) => Error::Forbidden,
             Principal::Master | Principal::ReadOnly | Principal::Identity => error,
         })?;
-        let runtime = tables.container(found.number()).cloned().ok_or(Error::OwnerNotFound)?;
+        let runtime = tables.container(found.number()).cloned().ok_or(Error::ContainerNotFound)?;
         let want = Want { chain: &found.chain, kind: ResourceKind::Item, right: right(&action) };
         let allowed = access::check(&tables, request.principal, want)?;
         let budget = Budget::of(&tables, &runtime, inner.options(), &inner.shared_buckets);
@@ -115,8 +115,9 @@ pub(crate) async fn execute(
         Ok(outcome) => &outcome.facts,
         Err(failed) => &*failed.facts,
     };
-    // What several ranges may have served, or several operations, was recorded with each.
-    let is_recorded = is_bulk || is_page && answer.is_ok();
+    // What several ranges may have served, or several operations, was recorded with each; what was sent away used nothing.
+    let is_throttled = matches!(&answer, Err(Failed { error: Error::Throttled { .. }, .. }));
+    let is_recorded = is_bulk || is_page && answer.is_ok() || is_throttled;
     let range = facts.range.filter(|_| !is_recorded);
     if let Some(range) = range.and_then(|id| request.container.ranges.by_id(id)) {
         let now = inner.env().monotonic();
@@ -278,8 +279,8 @@ impl ItemRequest<'_> {
         match self.range {
             Some(named) if named != range.id() => Err(self.range_gone(named)),
             Some(_) | None => {
-                self.admit(range)?;
                 let _ = self.routed.set(at.clone());
+                self.admit(range)?;
                 Ok(range)
             }
         }
@@ -323,18 +324,31 @@ impl ItemRequest<'_> {
 
     /// Facts of an answer that a range served up to an LSN.
     fn facts_of(&self, range: RangeId, lsn: Lsn) -> Facts {
+        let served = self.container.ranges.by_id(range);
         Facts {
             session: Some(session::entry(self.options, range, lsn)),
             range: Some(range),
             lsn: Some(lsn),
+            partition: served.map(|range| range.entry.incarnation),
+            range_usage: served.map(|range| range.partition.usage()),
             ..self.facts()
         }
     }
 
     fn fail(&self, error: impl Into<Error>) -> Failed {
-        let error = error.into();
-        let charge = charge_of(&error);
-        Failed { error, facts: Box::new(Facts { charge, ..self.facts() }) }
+        match self.likely_range() {
+            Some(range) => self.fail_at(range, error),
+            None => error.into().into(),
+        }
+    }
+
+    /// The range that would have served the request: the one of its item, that it names, of its key, or the first.
+    fn likely_range(&self) -> Option<&Range> {
+        let ranges = &self.container.ranges;
+        let routed = self.routed.get().map(|at| ranges.route(&at.epk));
+        let named = || self.range.and_then(|id| ranges.by_id(id));
+        let of_key = || self.logical().ok().map(|at| ranges.route(&at.epk));
+        routed.or_else(named).or_else(of_key).or_else(|| ranges.iter().next())
     }
 
     /// A failure that a range found out.
@@ -346,9 +360,13 @@ impl ItemRequest<'_> {
     }
 }
 
+/// Wire: what it costs to be told to come back later.
+const THROTTLED_CHARGE: Charge = Charge::from_hundredths(38);
+
 fn charge_of(error: &Error) -> Charge {
     match error {
         Error::Partition(error) => error.charge(),
+        Error::Throttled { .. } => THROTTLED_CHARGE,
         _ => Charge::ZERO,
     }
 }

@@ -1,7 +1,7 @@
 //! Operations on one item.
 
 use bytes::Bytes;
-use model::{ItemBody, Rid, RidKind};
+use model::{ItemBody, Rid, RidKind, Status};
 use partition::scripts::Operation;
 use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
 
@@ -95,12 +95,20 @@ impl ItemRequest<'_> {
     }
 
     pub(super) fn answer(&self, range: &Range, outcome: ItemOutcome, lsn: model::Lsn) -> Outcome {
-        let facts = Facts {
+        let mut facts = Facts {
             charge: outcome.charge,
             etag: outcome.etag,
             item_lsn: outcome.item_lsn,
             ..self.facts_of(range.id(), lsn)
         };
+        // Wire: a write tells how many items there were before it.
+        if let Some(usage) = &mut facts.range_usage {
+            usage.n_items = match outcome.status {
+                Status::CREATED => usage.n_items.saturating_sub(1),
+                Status::NO_CONTENT => usage.n_items.saturating_add(1),
+                _ => usage.n_items,
+            };
+        }
         let body = outcome.body.map_or(Body::Empty, Body::Resource);
         Outcome { status: outcome.status, body, facts }
     }

@@ -3,13 +3,14 @@
 use model::Status;
 
 use super::ItemRequest;
+use super::batch::whole_key;
 use crate::error::Result;
 use crate::outcome::{Body, Facts, Failed, Outcome};
 
 impl ItemRequest<'_> {
     /// Reads see the effect at once; items written afterwards survive.
     pub(super) async fn delete_logical_partition(&self) -> Result<Outcome, Failed> {
-        let at = self.logical().map_err(|error| self.fail(error))?;
+        let at = self.logical().map_err(|error| self.fail(whole_key(error)))?;
         let range = self.route(&at).map_err(|error| self.fail(error))?;
         let charge = range
             .partition

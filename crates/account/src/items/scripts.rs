@@ -68,7 +68,10 @@ impl ItemRequest<'_> {
             Some(script) => script,
             None => script_of(&*self.procedure(procedure)?),
         };
-        let at = self.logical()?;
+        let at = self.logical().map_err(|error| match error {
+            Error::KeyRequired => Error::ProcedureKeyRequired,
+            other => other,
+        })?;
         let text = std::str::from_utf8(arguments).map_err(|_| Error::BodyMalformed)?;
         // Wire: an absent or empty body means no arguments.
         let arguments = (!text.trim().is_empty()).then(|| text.to_owned());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{Charge, Object, Status, Value};
+use model::{Charge, Lsn, Object, RangeId, Status, Value};
 
 use crate::account::{Inner, Request};
 use crate::catalog::link::{Found, name_path};
@@ -14,7 +14,7 @@ use crate::catalog::{offers, permissions};
 use crate::container::Container;
 use crate::container_usage;
 use crate::operation::{KEY_REQUIRED_SINCE, Options, ResourceKind};
-use crate::outcome::{Body, Facts, Outcome};
+use crate::outcome::{Body, CATALOG, Facts, Outcome};
 use crate::relocate;
 use crate::seal::Sealer;
 use crate::session;
@@ -63,7 +63,7 @@ pub(super) fn answer(
 ) -> Outcome {
     let tables = inner.catalog.tables();
     let mut resource = shown(inner, request.options, &tables, record, seconds);
-    let mut facts = facts(&tables.chain(record), charge);
+    let mut facts = facts(&tables, request.options, &tables.chain(record), charge);
     match record.kind {
         ResourceKind::Offer => {
             facts.min_throughput = offers::min_throughput(&tables, record);
@@ -73,7 +73,7 @@ pub(super) fn answer(
         }
         ResourceKind::Container => {
             if let Some(container) = tables.container(record.number) {
-                served_by_first_range(request.options, container, &mut facts);
+                facts.shares_throughput = Some(shares_throughput(&tables, record));
                 container_usage::add(
                     request.options,
                     &tables,
@@ -89,42 +89,147 @@ pub(super) fn answer(
     Outcome { status, body, facts }
 }
 
-/// Wire: a container is described by its first physical partition, whose position the answer has. Some clients take the
-/// session token of such an answer for one of items, so it must be one.
-fn served_by_first_range(options: &Options, container: &Container, facts: &mut Facts) {
-    let Some(range) = container.ranges.iter().next() else { return };
-    let lsn = range.partition.lsn();
-    facts.range = Some(range.id());
-    facts.lsn = Some(lsn);
-    facts.session = Some(session::entry(options, range.id(), lsn));
+/// Wire: a container without throughput of its own takes that of its database.
+fn shares_throughput(tables: &Tables, container: &Record) -> bool {
+    tables.offer_of(container.number).is_none() && tables.offer_of(container.owner).is_some()
 }
 
 /// Facts of an answer about the last record of `chain`.
-pub(super) fn facts(chain: &[Arc<Record>], charge: Charge) -> Facts {
+pub(super) fn facts(
+    tables: &Tables,
+    options: &Options,
+    chain: &[Arc<Record>],
+    charge: Charge,
+) -> Facts {
     let Some((record, owners)) = chain.split_last() else { return Facts::default() };
+    let quota = quota_name(record.kind).map(|(name, limit)| {
+        (
+            format!("{name}={limit};"),
+            format!("{name}={};", tables.n_children(record.owner, record.kind)),
+        )
+    });
+    let (quota, usage) = quota.unzip();
+    let served = served_by(tables, options, chain);
     Facts {
         charge,
         etag: Some(record.etag.clone()),
+        item_lsn: written_at(record),
         owner_path: owners.last().map(|_| name_path(owners).into()),
         owner_rid: owners.last().map(|owner| owner.rid.to_string().into()),
+        quota,
+        usage,
+        ..served
+    }
+}
+
+/// The LSN of the last write: the catalog has one for each resource, a container is the first entry of its partition.
+fn written_at(record: &Record) -> Option<Lsn> {
+    match record.kind {
+        ResourceKind::Database => Some(Lsn(record.number)),
+        ResourceKind::Container => Some(Lsn(1)),
+        _ => None,
+    }
+}
+
+/// Position of who keeps the last record of `chain`. Wire: a container and what belongs to it is described by its first
+/// physical partition. Some clients take the session token of such an answer for one of items, so it must be one.
+fn served_by(tables: &Tables, options: &Options, chain: &[Arc<Record>]) -> Facts {
+    let container = chain.iter().find_map(|record| tables.container(record.number));
+    match container {
+        Some(container) => first_range_facts(options, container),
+        None => catalog_facts(options, tables),
+    }
+}
+
+pub(crate) fn first_range_facts(options: &Options, container: &Container) -> Facts {
+    let Some(range) = container.ranges.iter().next() else { return Facts::default() };
+    let lsn = range.partition.lsn();
+    Facts {
+        range: Some(range.id()),
+        lsn: Some(lsn),
+        session: Some(session::entry(options, range.id(), lsn)),
+        partition: Some(range.entry.incarnation),
         ..Facts::default()
     }
 }
 
+/// The catalog as the partition that it is on the service: its LSN grows with every resource that is made.
+pub(crate) fn catalog_facts(options: &Options, tables: &Tables) -> Facts {
+    let lsn = Lsn(tables.head.next_number);
+    Facts {
+        lsn: Some(lsn),
+        session: Some(session::entry(options, RangeId(0), lsn)),
+        partition: Some(CATALOG),
+        ..Facts::default()
+    }
+}
+
+/// Wire: how many resources of a kind their owner may have.
+fn quota_name(kind: ResourceKind) -> Option<(&'static str, u64)> {
+    match kind {
+        ResourceKind::Database => Some(("databases", 1000)),
+        ResourceKind::StoredProcedure => Some(("storedProcedures", 100)),
+        ResourceKind::Trigger => Some(("triggers", 25)),
+        ResourceKind::Udf => Some(("functions", 50)),
+        ResourceKind::Conflict => Some(("conflicts", 0)),
+        ResourceKind::User => Some(("users", 500_000)),
+        ResourceKind::Permission => Some(("permissions", 2_000_000)),
+        ResourceKind::EncryptionKey => Some(("clientEncryptionKeys", 20)),
+        ResourceKind::Container
+        | ResourceKind::Item
+        | ResourceKind::Range
+        | ResourceKind::Offer => None,
+    }
+}
+
+/// Quota and usage of a feed. Wire: the list of databases tells those of all metadata.
+fn feed_quota(tables: &Tables, owner: u64, kind: ResourceKind) -> (Option<String>, Option<String>) {
+    if kind == ResourceKind::Database {
+        let count = |kind| tables.n_records(kind);
+        let usage = format!(
+            "databases={};collections={};users={};permissions={};clientEncryptionKeys={};interopUsers=0;\
+             authPolicyElements=0;roleDefinitions=0;roleAssignments=0;azureRbac=0;",
+            count(ResourceKind::Database),
+            count(ResourceKind::Container),
+            count(ResourceKind::User),
+            count(ResourceKind::Permission),
+            count(ResourceKind::EncryptionKey),
+        );
+        return (Some(DATABASES_QUOTA.to_owned()), Some(usage));
+    }
+    let named = match kind {
+        ResourceKind::Container => Some(("collections", 5000)),
+        _ => quota_name(kind),
+    };
+    let texts = named.map(|(name, limit)| {
+        (format!("{name}={limit};"), format!("{name}={};", tables.n_children(owner, kind)))
+    });
+    texts.unzip()
+}
+
+const DATABASES_QUOTA: &str = "databases=1000;collections=5000;users=500000;permissions=2000000;\
+    clientEncryptionKeys=20;interopUsers=2000;authPolicyElements=1000;roleDefinitions=100;\
+    roleAssignments=2000;azureRbac=200000;";
+
 pub(super) fn feed(
+    tables: &Tables,
+    options: &Options,
     found: &Found,
     kind: ResourceKind,
     rows: Vec<Bytes>,
     continuation: Option<String>,
 ) -> Outcome {
     let owner_rid: Option<Arc<str>> = found.record().map(|record| record.rid.to_string().into());
+    let (quota, usage) = feed_quota(tables, found.number(), kind);
     let facts = Facts {
         charge: READ_CHARGE,
+        quota,
+        usage,
         owner_path: found.record().map(|_| name_path(&found.chain).into()),
         owner_rid: owner_rid.clone(),
         n_items: u64::try_from(rows.len()).ok(),
         continuation,
-        ..Facts::default()
+        ..served_by(tables, options, &found.chain)
     };
     let owner_rid = owner_rid.unwrap_or_default();
     let body = Body::Feed { owner_rid, envelope: envelope(kind), rows };

@@ -13,7 +13,7 @@ use crate::continuation::{Continuations, Kind};
 use crate::error::{Error, Result};
 use crate::metadata_query;
 use crate::operation::{Link, Options, QueryText, ResourceKind};
-use crate::outcome::{Body, Outcome};
+use crate::outcome::{Body, Facts, Outcome};
 
 /// Limit: resources per page if the client does not say.
 const PAGE_ITEMS_DEFAULT: u32 = 1000;
@@ -25,7 +25,10 @@ pub(crate) fn read(inner: &Inner, request: Request<'_>, link: &Link) -> Result<O
     if let Some(etag) = &request.options.if_none_match
         && record.etag.matches(etag)
     {
-        let facts = facts(&found.chain, READ_CHARGE);
+        let facts = Facts {
+            item_lsn: None,
+            ..facts(&inner.catalog.tables(), request.options, &found.chain, READ_CHARGE)
+        };
         return Ok(Outcome { status: Status::NOT_MODIFIED, body: Body::Empty, facts });
     }
     Ok(answer(inner, request, record, Status::OK, READ_CHARGE, seconds))
@@ -58,7 +61,7 @@ pub(crate) fn list(
     }
     let continuation = children.next().map(|_| tokens.write_number(last));
     let rows = rows.into_iter().map(|row| to_bytes(&Value::Object(row))).collect();
-    Ok(feed(&found, kind, rows, continuation))
+    Ok(feed(&tables, request.options, &found, kind, rows, continuation))
 }
 
 /// A query over metadata resources: every child as a row of the query.
@@ -95,7 +98,7 @@ pub(crate) fn query(
     let has_more = !page.is_empty() && end < n_rows;
     let continuation =
         has_more.then(|| tokens.write_number(u64::try_from(end).unwrap_or(u64::MAX)));
-    Ok(feed(&found, kind, page, continuation))
+    Ok(feed(&inner.catalog.tables(), request.options, &found, kind, page, continuation))
 }
 
 fn items_max(options: &Options) -> usize {

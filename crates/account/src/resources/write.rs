@@ -45,7 +45,15 @@ pub(crate) async fn create(
             None if found.chain.is_empty() => None,
             None => return Err(Error::OwnerNotFound),
         };
-        let completed = complete(kind, &wanted, &options)?;
+        let completed = complete(kind, &wanted, &options).map_err(|error| match error {
+            Error::PropertyMissing { property: "partitionKey" }
+                if options.throughput.is_none()
+                    && draft.tables.offer_of(owner_number).is_some() =>
+            {
+                Error::SharedKeyMissing
+            }
+            other => other,
+        })?;
         match draft.tables.by_name(owner_number, kind, &id).cloned() {
             Some(old) if is_upsert => {
                 put_replaced(draft, &old, &id, completed, &options).map(|record| (record, false))
@@ -103,7 +111,12 @@ pub(crate) async fn delete(inner: &Inner, request: Request<'_>, link: &Link) -> 
         Ok(())
     };
     inner.catalog.change(draft).await?;
-    let facts = Facts { etag: None, ..facts(&found.chain, WRITE_CHARGE) };
+    let tables = inner.catalog.tables();
+    let facts = Facts {
+        etag: None,
+        item_lsn: None,
+        ..facts(&tables, request.options, &found.chain, WRITE_CHARGE)
+    };
     Ok(Outcome { status: Status::NO_CONTENT, body: Body::Empty, facts })
 }
 

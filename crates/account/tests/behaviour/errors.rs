@@ -11,6 +11,7 @@ fn account_errors() -> Vec<Error> {
     let text = || "…".to_owned();
     vec![
         Error::NotFound,
+        Error::ContainerNotFound,
         Error::OwnerNotFound,
         Error::AlreadyExists,
         Error::EtagMismatch,
@@ -28,6 +29,9 @@ fn account_errors() -> Vec<Error> {
         Error::ConsistencyTooStrong { requested: "Strong", default: "Session" },
         Error::KeyRequired,
         Error::KeyMismatch,
+        Error::KeyUnfit,
+        Error::ProcedureKeyRequired,
+        Error::SharedKeyMissing,
         Error::ContinuationInvalid,
         Error::ContinuationTooLong,
         Error::CrossPartitionDisabled,
@@ -69,6 +73,7 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::Query(_)
         | Error::Store(_) => true,
         Error::NotFound
+        | Error::ContainerNotFound
         | Error::OwnerNotFound
         | Error::AlreadyExists
         | Error::EtagMismatch
@@ -86,6 +91,9 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::ConsistencyTooStrong { .. }
         | Error::KeyRequired
         | Error::KeyMismatch
+        | Error::KeyUnfit
+        | Error::ProcedureKeyRequired
+        | Error::SharedKeyMissing
         | Error::ContinuationInvalid
         | Error::ContinuationTooLong
         | Error::CrossPartitionDisabled

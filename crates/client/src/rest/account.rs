@@ -114,7 +114,7 @@ impl Account {
             return Err(Error::service(408, "the service did not answer in time"));
         };
         let answer = answer?;
-        if answer.status < 400 { Ok(answer) } else { Err(failure(&answer)) }
+        if answer.status < 400 { Ok(answer) } else { Err(failure(&request.path, &answer)) }
     }
 
     async fn exchange(&self, request: &Request) -> Result<Answer> {
@@ -162,8 +162,15 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn failure(answer: &Answer) -> Error {
+/// The sub-status of a missing owner.
+const OWNER_MISSING: u32 = 1003;
+
+fn failure(path: &str, answer: &Answer) -> Error {
     let number = |name| answer.header(name).and_then(|it| it.parse::<f64>().ok());
+    // The service has no sub-status for a missing container; a missing item is told by the range that would have it.
+    let is_container_missing = answer.status == 404
+        && path.contains("/docs")
+        && answer.header("x-ms-documentdb-partitionkeyrangeid").is_none();
     let message = answer.json().ok().and_then(|it| it["message"].as_str().map(ToOwned::to_owned));
     let message = message.unwrap_or_else(|| String::from_utf8_lossy(&answer.body).into_owned());
     #[expect(
@@ -173,7 +180,11 @@ fn failure(answer: &Answer) -> Error {
     )]
     Error::Service {
         status: answer.status,
-        sub_status: number("x-ms-substatus").unwrap_or(0.0) as u32,
+        sub_status: match number("x-ms-substatus") {
+            Some(sub_status) => sub_status as u32,
+            None if is_container_missing => OWNER_MISSING,
+            None => 0,
+        },
         message: message.lines().next().unwrap_or_default().to_owned(),
         retry_after: number("x-ms-retry-after-ms").map(|it| Duration::from_millis(it as u64)),
     }

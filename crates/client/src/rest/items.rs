@@ -57,7 +57,7 @@ pub(super) fn found<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// A missing item is 404/0; a missing container is 404/1003, and never an absent item.
+/// A missing item is 404/0; a missing container is 404/1003 to us, and never an absent item.
 fn is_absence(error: &crate::Error) -> bool {
     matches!(error, crate::Error::Service { status: 404, sub_status: 0, .. })
 }

@@ -22,6 +22,13 @@ pub(crate) fn format(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds.min(SECONDS_MAX)))
 }
 
+/// The same with milliseconds: `Tue, 14 Nov 2023 22:13:20.000 GMT`.
+pub(crate) fn format_ms(ms: u64) -> String {
+    let text = format(ms / 1000);
+    let date = text.trim_end_matches(" GMT");
+    format!("{date}.{:03} GMT", ms % 1000)
+}
+
 /// Refuses signatures from too long ago or too far ahead.
 pub(super) fn check(signed: u64, window: DateWindow, now: u64) -> Result<(), Error> {
     let start = signed.saturating_sub(window.skew.as_secs());

@@ -46,5 +46,22 @@ names! {
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
+    XP_ROLE = "x-ms-xp-role";
+    INTERNAL_PARTITION_ID = "x-ms-cosmos-internal-partition-id";
+    PHYSICAL_PARTITION_ID = "x-ms-cosmos-physical-partition-id";
+    WRITE_QUORUM = "x-ms-current-write-quorum";
+    REPLICA_SET_SIZE = "x-ms-current-replica-set-size";
+    KEY_DELETE_PENDING = "x-ms-cosmos-is-partition-key-delete-pending";
+    SERVICE_INDEX = "collection-service-index";
+    PARTITION_INDEX = "collection-partition-index";
+    SHARE_THROUGHPUT = "x-ms-share-throughput";
+    MAX_CONTENT_LENGTH = "x-ms-cosmos-max-content-length";
+    VALIDATION_FAILURE = "x-ms-request-validation-failure";
+    REGIONS_COMMITTED_LSN = "x-ms-cosmos-global-nregion-committed-glsn";
+    MEDIA_USAGE = "x-ms-media-storage-usage-mb";
+    MEDIA_QUOTA = "x-ms-max-media-storage-usage-mb";
+    CONSUMED = "x-ms-databaseaccount-consumed-mb";
+    RESERVED = "x-ms-databaseaccount-reserved-mb";
+    PROVISIONED = "x-ms-databaseaccount-provisioned-mb";
     SCRIPT_LOG = "x-ms-documentdb-script-log-results";
 }

@@ -56,8 +56,6 @@ pub enum Error {
     Unsupported(&'static str),
     #[error("column {0} has the wrong type")]
     Column(&'static str),
-    #[error("there are more than {0} records")]
-    TooMany(usize),
 }
 
 impl Failure for Error {

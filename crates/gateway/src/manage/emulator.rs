@@ -154,7 +154,7 @@ pub(super) async fn run(
             Ok(Done { status: StatusCode::OK, body: show(account, &asked, &status) })
         }
         (true, EmulatorRoute::Advance { id }) => advance(account, operations, &id).await,
-        (_, _) => Err(Error::MethodNotAllowed { method: "this method".to_owned() }.into()),
+        (_, _) => Err(Error::RouteMethod { method: "this method".to_owned() }.into()),
     }
 }
 

@@ -206,7 +206,7 @@ async fn run(
             Done::ok(object([("reset", "container".into())]))
         }
         (other, _) => {
-            return Err(Error::MethodNotAllowed { method: crate::error::excerpt(other) }.into());
+            return Err(Error::RouteMethod { method: crate::error::excerpt(other) }.into());
         }
     })
 }

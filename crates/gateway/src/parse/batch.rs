@@ -48,17 +48,13 @@ pub(super) fn batch(request: &Request<'_>) -> Result<(ItemAction, Reply), Error>
     };
     let continue_on_error = headers.is_on(Name::BatchContinueOnError)?;
     let action = if is_atomic { Action::Batch } else { Action::Bulk };
-    let reply = Reply { action, minimal: false, batch_form: form };
+    let reply = Reply { batch_form: form, ..Reply::new(action) };
     Ok((ItemAction::Batch { calls, is_atomic, continue_on_error }, reply))
 }
 
 fn from_hybrid_row(body: &Bytes) -> Result<Vec<BatchCall>, Error> {
-    let operations = match hybrid_row::decode_operations(body, BATCH_CALLS_MAX) {
-        Err(hybrid_row::Error::TooMany(n_calls_max)) => {
-            return Err(Error::BatchTooLong { n_calls_max });
-        }
-        other => other?,
-    };
+    // One more than is allowed is enough for the account to refuse them all.
+    let operations = hybrid_row::decode_operations(body, BATCH_CALLS_MAX + 1)?;
     let read =
         |(index, operation)| call(operation).map_err(|reason| Error::BatchCall { index, reason });
     operations.into_iter().enumerate().map(read).collect()

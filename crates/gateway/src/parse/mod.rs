@@ -17,6 +17,7 @@ use model::json::binary;
 pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row, is_indexing_directive};
 pub(crate) use self::query::text_and_parameters;
 use crate::{
+    answers::Answer,
     error::Error,
     headers::{Name, RequestHeaders},
     paths::Target,
@@ -42,6 +43,7 @@ pub(crate) struct Parsed {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reply {
     pub(crate) action: Action,
+    pub(crate) answer: Answer,
     /// The written item is left out.
     pub(crate) minimal: bool,
     pub(crate) batch_form: BatchForm,
@@ -108,7 +110,7 @@ actions! {
 
 impl Reply {
     pub(crate) fn new(action: Action) -> Reply {
-        Reply { action, minimal: false, batch_form: BatchForm::Json }
+        Reply { action, answer: Answer::of(action), minimal: false, batch_form: BatchForm::Json }
     }
 }
 

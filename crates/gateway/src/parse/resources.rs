@@ -4,7 +4,7 @@ use account::{Link, Operation, Options, ResourceKind};
 use http::Method;
 
 use super::{Action, Parsed, Reply, Request, items};
-use crate::{error::Error, headers::Name};
+use crate::{answers::Answer, error::Error, headers::Name};
 
 /// `…/pkranges`
 pub(super) fn ranges(
@@ -25,7 +25,8 @@ pub(super) fn ranges(
     };
     let since = options.if_none_match.take();
     let operation = Operation::Ranges { container, since, is_incremental };
-    Ok(Parsed { operation, options, reply: Reply::new(Action::Ranges) })
+    let answer = if is_incremental { Answer::RangesSince } else { Answer::Ranges };
+    Ok(Parsed { operation, options, reply: Reply { answer, ..Reply::new(Action::Ranges) } })
 }
 
 /// A feed: list, query or create.
@@ -63,7 +64,11 @@ pub(super) fn feed(
         }
         _ => return Err(request.not_allowed()),
     };
-    Ok(Parsed { operation, options, reply: Reply::new(action) })
+    let answer = match action {
+        Action::ResourceWrite => Answer::of_resource(kind, request.method),
+        _ => Answer::of_list(kind),
+    };
+    Ok(Parsed { operation, options, reply: Reply { answer, ..Reply::new(action) } })
 }
 
 fn create(owner: Link, kind: ResourceKind, request: &Request<'_>) -> Result<Operation, Error> {
@@ -97,7 +102,8 @@ pub(super) fn one(
         }
         _ => return Err(request.not_allowed()),
     };
-    Ok(Parsed { operation, options, reply: Reply::new(action) })
+    let answer = Answer::of_resource(kind, request.method);
+    Ok(Parsed { operation, options, reply: Reply { answer, ..Reply::new(action) } })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

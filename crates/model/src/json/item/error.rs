@@ -1,27 +1,28 @@
 //! Why bytes are not an item.
 
-use super::{super::JsonError, ITEM_BYTES_MAX};
+use super::super::JsonError;
 use crate::{Failure, IdError, Status};
 
 /// Why bytes are not an item. Wire: the sentences are the service's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
     /// More bytes than an item may have.
-    #[error(
-        "Message: {{\"Errors\":[\"Request size is too large\"]}}\r\nThe item has {bytes} bytes, the limit is {ITEM_BYTES_MAX}."
-    )]
+    #[error("Request size is too large")]
     TooLarge {
         /// The size as sent.
         bytes: usize,
     },
     /// Not JSON that we accept.
-    #[error(transparent)]
+    #[error("The request payload is invalid. Ensure to provide a valid request payload.")]
     Json(#[from] JsonError),
     /// JSON, but not an object.
-    #[error("The input content is invalid because it is not a JSON object")]
+    #[error("One of the specified inputs is invalid")]
     NotObject,
     /// No property `id`.
-    #[error("The input content is invalid because the required properties - 'id; ' - are missing")]
+    #[error(
+        "The input content is invalid because the required properties - 'id; ' - are missing. \
+         Learn more: https://aka.ms/CosmosDB/sql/errors/missing-id"
+    )]
     IdMissing,
     /// `id` is not a string.
     #[error("The input content is invalid because the property 'id' is not a string")]
