@@ -41,6 +41,14 @@ pub struct BatchResult {
 /// The catalog as the partition of [`Facts::partition`].
 pub const CATALOG: u64 = 0;
 
+/// The direction in which a query read its index. Rows that sort alike come in the order of their items, forwards or
+/// backwards; a client that resumes a query leaves out what it has seen by that order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scan {
+    Forward,
+    Reverse,
+}
+
 /// What surrounds an answer, success or failure alike. Absent facts give no header.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -74,7 +82,8 @@ pub struct Facts {
     /// Already encoded as the request asked (base64 or percent).
     pub index_metrics: Option<String>,
     pub query_advice: Option<String>,
-    pub query_execution_info: bool,
+    /// How a query read its index; `None` for what is no query.
+    pub scan: Option<Scan>,
     pub script_log: Option<String>,
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use account::{BatchResult, Body, Facts, Outcome};
+use account::{BatchResult, Body, Facts, Outcome, Scan};
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
@@ -231,7 +231,9 @@ fn texts(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
     }
 }
 
-const INFO: &str = r#"{"reverseRidEnabled":false,"reverseIndexScan":false}"#;
+/// Wire: clients that resume a sorted query skip ties by what this says of their order.
+const FORWARD: &str = r#"{"reverseRidEnabled":false,"reverseIndexScan":false}"#;
+const REVERSE: &str = r#"{"reverseRidEnabled":false,"reverseIndexScan":true}"#;
 
 fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
     if let Some(percent) = facts.index_progress {
@@ -243,8 +245,12 @@ fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
     if let Some(is_pending) = facts.offer_replace_pending {
         out.fixed(&names::OFFER_REPLACE_PENDING, truth(is_pending));
     }
-    if facts.query_execution_info {
-        out.fixed(&names::QUERY_EXECUTION_INFO, const { HeaderValue::from_static(INFO) });
+    if let Some(scan) = facts.scan {
+        let info = match scan {
+            Scan::Forward => const { HeaderValue::from_static(FORWARD) },
+            Scan::Reverse => const { HeaderValue::from_static(REVERSE) },
+        };
+        out.fixed(&names::QUERY_EXECUTION_INFO, info);
     }
     if groups.has(answers::PLACE) {
         let zero = const { HeaderValue::from_static("0") };
@@ -375,7 +381,7 @@ mod tests {
             query_metrics: Some("a=1".to_owned()),
             index_metrics: Some("e30=".to_owned()),
             query_advice: Some("%5B%5D".to_owned()),
-            query_execution_info: true,
+            scan: Some(Scan::Forward),
             script_log: Some("x%20y".to_owned()),
         }
     }

@@ -50,6 +50,8 @@ statuses! {
     PK_DEFINITION_MISSING = 400 / 1013;
     /// The client's idea of the container's rid is out of date.
     CONTAINER_RID_STALE = 400 / 1024;
+    /// A query's answer has a number that JSON lacks: NaN or an infinity.
+    NUMBER_NOT_FINITE = 400 / 4001;
     /// Another change of throughput is under way.
     OFFER_PENDING = 400 / 3205;
     /// A script does not compile.

@@ -98,6 +98,8 @@ pub struct VectorEmbedding {
     pub path: Vec<String>,
     /// The distance function of the path.
     pub distance: DistanceFunction,
+    /// How many numbers its vectors have, if that is known.
+    pub dimensions: Option<usize>,
 }
 
 /// Settings shared by all rows.

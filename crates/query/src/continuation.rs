@@ -10,7 +10,6 @@ use model::Value;
 use crate::error::{Error, Result};
 use crate::mark::{Among, Mark, Passing};
 use crate::sort_key::{Place, SortKey};
-use crate::value::finite_number;
 
 /// Limit: longer tokens would not fit into headers; of longer keys a position has the beginning.
 pub(crate) const KEYS_BYTES_MAX: usize = 2700;
@@ -94,8 +93,7 @@ impl Position {
                 Value::from(passed.to_string()),
             ],
             Position::Ranked { place, statistics, passed } => {
-                let number =
-                    |number: &f64| finite_number(*number).map_or(Value::Null, Value::Number);
+                let number = |number: &f64| Value::from(*number);
                 vec![
                     Value::from("r"),
                     Value::Array(place.keys.iter().map(SortKey::to_wire).collect()),

@@ -104,6 +104,11 @@ pub enum Error {
     /// A rule found while rows were computed, such as a scalar subquery with two rows.
     #[error("{0}")]
     Evaluation(String),
+    /// A row has NaN or an infinity in it.
+    #[error(
+        "The response content contains a numeric value that cannot be represented in JSON (e.g. Infinity and NaN)."
+    )]
+    NotFinite,
     /// A user-defined function is missing, not available here, or threw.
     #[error("{0}")]
     Udf(String),
@@ -151,6 +156,13 @@ impl Error {
                 wrap("errors", list)
             }
             Error::Unplannable(message) => wrap("Errors", vec![Value::from(message.as_str())]),
+            Error::NotFinite => {
+                let mut object = Object::new();
+                object.insert("severity", "Error");
+                object.insert("code", i64::from(self.status().sub));
+                object.insert("message", self.to_string());
+                wrap("errors", vec![Value::Object(object)])
+            }
             Error::UnsupportedFeatures(_)
             | Error::Evaluation(_)
             | Error::Udf(_)
@@ -169,6 +181,7 @@ impl Error {
             Error::Unplannable(_)
             | Error::UnsupportedFeatures(_)
             | Error::Evaluation(_)
+            | Error::NotFinite
             | Error::Udf(_)
             | Error::Continuation
             | Error::ResumeFilter(_)
@@ -190,6 +203,7 @@ impl Failure for Error {
             | Error::Continuation
             | Error::ResumeFilter(_)
             | Error::Limit { .. } => Status::BAD_REQUEST,
+            Error::NotFinite => Status::NUMBER_NOT_FINITE,
             Error::Timeout => Status::REQUEST_TIMEOUT,
             Error::Source { status, .. } => *status,
         }

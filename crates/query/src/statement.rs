@@ -9,8 +9,9 @@ use crate::ast;
 use crate::bind::{self, ComputedProperty, tree};
 use crate::context::{Context, Patience, Run, UdfHost, VectorEmbedding};
 use crate::continuation::keys_bytes_max;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row};
+use crate::functions::Prepared;
 use crate::language::FullTextPolicy;
 use crate::operators::{self, Page, PageRequest};
 use crate::parse_cache::{ParseCache, Parsed};
@@ -121,6 +122,9 @@ impl Statement {
         if let Some(policy) = &options.order_policy {
             policy.check(ast, &query)?;
         }
+        if !parameters_may_lack {
+            check_vectors(&query)?;
+        }
         let resume = options.resume_filter.clone();
         Ok(Statement { parsed, query, context, parameters: parameters.to_vec(), resume })
     }
@@ -187,6 +191,11 @@ impl Statement {
         plan::usage(&self.query, source)
     }
 
+    /// Says whether rows that sort alike come in descending order of their items: they do when the first key descends.
+    pub fn is_reverse_scan(&self) -> bool {
+        self.query.order.first().is_some_and(|key| key.descending)
+    }
+
     /// Returns the syntax tree.
     pub fn ast(&self) -> &ast::Query {
         &self.parsed.tree
@@ -200,4 +209,24 @@ impl Statement {
     pub(crate) fn bound(&self) -> &tree::Query {
         &self.query
     }
+}
+
+/// Refuses to order by vectors that the items cannot have.
+fn check_vectors(query: &tree::Query) -> Result<()> {
+    let is_wrong = |key: &tree::OrderKey| {
+        let tree::Expr::Call { arguments, prepared: Prepared::Vector(options), .. } = &key.expr
+        else {
+            return false;
+        };
+        arguments.iter().take(2).any(|argument| match argument {
+            tree::Expr::Constant(Some(datum)) => datum
+                .as_array()
+                .is_some_and(|vector| options.dimensions.is_some_and(|n| n != vector.len())),
+            _ => false,
+        })
+    };
+    if query.order.iter().any(is_wrong) {
+        return Err(Error::Unplannable("One of the input values is invalid.".to_owned()));
+    }
+    Ok(())
 }

@@ -51,6 +51,7 @@ fn options(container: &Container, case: &Case) -> PrepareOptions {
         path: vec![entry.get("path").unwrap().as_str().unwrap().trim_start_matches('/').into()],
         distance: DistanceFunction::parse(entry.get("distanceFunction").unwrap().as_str().unwrap())
             .unwrap(),
+        dimensions: entry.get("dimensions").and_then(Value::as_i64).and_then(|n| n.try_into().ok()),
     };
     options.vector_embeddings =
         vectors.and_then(Value::as_array).unwrap_or_default().iter().map(embedding).collect();

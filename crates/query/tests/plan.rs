@@ -229,7 +229,8 @@ fn a_plan_needs_no_values_of_parameters() {
 fn clients_that_sort_scores_themselves_find_the_best_highest() {
     let mut options = options();
     let distance = query::DistanceFunction::Euclidean;
-    options.vector_embeddings = vec![query::VectorEmbedding { path: vec!["v".into()], distance }];
+    options.vector_embeddings =
+        vec![query::VectorEmbedding { path: vec!["v".into()], distance, dimensions: None }];
     let definition = PartitionKeyDefinition::new(&["/pk"]).unwrap();
     for (weights, is_negated) in [("", true), (", [1, -2]", false)] {
         let text = format!(

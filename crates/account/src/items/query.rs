@@ -25,7 +25,7 @@ use crate::container::Container;
 use crate::continuation::Kind;
 use crate::error::{Error, Result};
 use crate::operation::{IndexMetrics, QueryText};
-use crate::outcome::{Body, Facts, Failed, Outcome};
+use crate::outcome::{Body, Facts, Failed, Outcome, Scan};
 use crate::range_map::Range;
 use crate::threads::beside_requests;
 use crate::walk::{Cursor, Walk};
@@ -109,7 +109,8 @@ impl ItemRequest<'_> {
         let continuation =
             self.write_continuation(tokens, &walk).map_err(|error| self.fail(error))?;
         let mut outcome = self.feed_answer(page, continuation);
-        outcome.facts.query_execution_info = true;
+        let is_reverse = statement.is_reverse_scan();
+        outcome.facts.scan = Some(if is_reverse { Scan::Reverse } else { Scan::Forward });
         if extras.wants_query_metrics {
             totals.times.compile = compile;
             outcome.facts.query_metrics = Some(query_facts::metrics_text(&totals));

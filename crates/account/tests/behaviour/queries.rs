@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use account::{ItemAction, QueryText};
+use account::{ItemAction, QueryText, Scan};
 use model::{PartitionKey, Value};
 
 use crate::support::{Client, link};
@@ -24,7 +24,7 @@ async fn plain_queries_are_served_over_all_ranges() {
         let ids: BTreeSet<&str> = rows.iter().map(|row| row.as_str().unwrap()).collect();
         assert_eq!((rows.len(), ids.len()), (20, 20));
         let none = client.items().query("SELECT c.id FROM c WHERE c.n > 99").await.expect(200);
-        assert!(none.facts.query_execution_info && none.facts.query_metrics.is_some());
+        assert!(none.facts.scan.is_some() && none.facts.query_metrics.is_some());
         assert!(none.facts.charge.hundredths() >= 250 * u64::from(n_ranges));
         let mut ids = BTreeSet::new();
         let (mut continuation, mut n_pages) = (None, 0);
@@ -44,6 +44,31 @@ async fn plain_queries_are_served_over_all_ranges() {
         assert_eq!(ids, (0..30).collect());
         assert!(n_pages >= 8);
     }
+}
+
+/// Clients that resume a query skip ties by the direction that the answer names.
+#[tokio::test]
+async fn answers_say_in_which_order_ties_come() {
+    let client = filled(1).await;
+    for (order, scan) in [
+        ("c.pk", Scan::Forward),
+        ("c.pk DESC", Scan::Reverse),
+        ("c.none", Scan::Forward),
+        ("c.none DESC", Scan::Reverse),
+        ("c._ts DESC", Scan::Reverse),
+    ] {
+        let text = format!("SELECT VALUE c.n FROM c ORDER BY {order}");
+        let rows = client.items().key(r#"["k1"]"#).query(&text).await.expect(200);
+        assert_eq!(rows.facts.scan, Some(scan), "{order}");
+        let mut expected = [1, 7, 13, 19, 25];
+        if scan == Scan::Reverse {
+            expected.reverse();
+        }
+        let numbers: Vec<i64> = rows.rows.iter().filter_map(Value::as_i64).collect();
+        assert_eq!(numbers, expected, "{order}");
+    }
+    let rows = client.items().query("SELECT * FROM c").await.expect(200);
+    assert_eq!(rows.facts.scan, Some(Scan::Forward));
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ pub use error::{JsonError, JsonFault};
 pub use item::{
     ITEM_BYTES_MAX, ItemBody, ItemError, Outline, SYSTEM_PROPERTIES, with_system_properties,
 };
-pub use number::Number;
+pub use number::{Number, double_text, is_plain_number};
 pub use object::Object;
 pub use order::{order, order_strings};
 pub use parse::parse;

@@ -16,7 +16,7 @@ pub struct Number(Repr);
 enum Repr {
     /// Spelled in the shortest decimal form.
     Int(i64),
-    /// Spelled as [`write_double`] would.
+    /// Spelled as [`double_text`] would.
     Float(f64),
     /// Any other spelling of an `i64` (`-0` only) or double, with the double it stands for.
     Text(f64, Box<str>),
@@ -84,6 +84,11 @@ impl Number {
         }
     }
 
+    /// Returns the integer if the number is kept as one: `7`, and not `7.0`. Arithmetic on two such is exact.
+    pub fn kept_integer(&self) -> Option<i64> {
+        if let Repr::Int(integer) = self.0 { Some(integer) } else { None }
+    }
+
     /// Says whether the value is an integer, of any size.
     pub fn is_integer(&self) -> bool {
         match self.worth() {
@@ -96,8 +101,23 @@ impl Number {
     pub(super) fn write_to(&self, target: &mut impl Target) {
         match &self.0 {
             Repr::Int(integer) => target.text(itoa::Buffer::new().format(*integer)),
-            Repr::Float(_) => target.text(&self.to_string()),
+            Repr::Float(double) => target.text(&double_text(*double)),
             Repr::Text(_, text) => target.text(text),
+        }
+    }
+
+    /// Forgets how the number was written.
+    pub(super) fn respell(&mut self) {
+        if let Repr::Text(double, _) = self.0 {
+            self.0 = Repr::Float(double);
+        }
+    }
+
+    /// Appends the number in the spelling that the service gives it when a query computes or projects it.
+    pub(super) fn write_computed_to(&self, target: &mut impl Target) {
+        match &self.0 {
+            Repr::Int(integer) => target.text(itoa::Buffer::new().format(*integer)),
+            Repr::Float(double) | Repr::Text(double, _) => target.text(&double_text(*double)),
         }
     }
 
@@ -142,11 +162,11 @@ impl PartialEq for Number {
 }
 
 impl fmt::Display for Number {
-    /// Writes the original spelling, or for computed numbers the shortest that reads back.
+    /// Writes the original spelling, or for computed numbers that of the service.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Int(integer) => integer.fmt(f),
-            Repr::Float(double) => write_double(*double, f),
+            Repr::Float(double) => f.write_str(&double_text(*double)),
             Repr::Text(_, text) => f.write_str(text),
         }
     }
@@ -179,7 +199,19 @@ fn order_mixed(integer: i64, double: f64) -> Ordering {
     integer.cmp(&whole).then(if has_fraction { Ordering::Less } else { Ordering::Equal })
 }
 
-/// Says whether [`write_double`] would spell the number just so, by rules that are quick to check:
+/// Says whether a number that was stored so has the same spelling in a query's answer, by rules that are quick to check.
+/// `false` for one that has costs a closer look, no more.
+pub fn is_plain_number(text: &[u8]) -> bool {
+    /// Every integer of so many digits is one of 64 bits.
+    const DIGITS_MAX: usize = 18;
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    if digits.iter().all(u8::is_ascii_digit) {
+        return digits.len() <= DIGITS_MAX && text != b"-0";
+    }
+    std::str::from_utf8(text).is_ok_and(is_spelled_canonically)
+}
+
+/// Says whether [`double_text`] would spell the number just so, by rules that are quick to check:
 /// a plain fraction of at most 15 significant digits, not too small, without a trailing zero.
 ///
 /// Sound, because decimals of up to 15 digits are told apart by doubles: the shortest decimal that
@@ -193,27 +225,53 @@ fn is_spelled_canonically(text: &str) -> bool {
     is_plain && is_large_enough && fraction.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Writes digits that read back as the same number: an integer below 1e17 exactly, a fraction of at
-/// least 1e-5 plainly and as short as can be, all others as `1.8446744073709552e+19`, the style that the
-/// service answers with.
-///
-/// Exactly, because an integer without exponent reads back as an `i64`, and the shortest digits of
-/// a double beyond 2^53 may spell a neighbouring one.
-fn write_double(double: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    const PLAIN_MIN: f64 = 1e-5;
-    const PLAIN_END: f64 = 1e17;
-    if double.fract() == 0.0 && double.abs() < PLAIN_END {
+/// Returns the text of a double as the service writes it: 15 significant digits if they read back as the same double,
+/// else 17; from 1e15 on always 17. Exponents have two digits or three, as C prints them: `1e-05`, `1.5e+300`.
+pub fn double_text(double: f64) -> String {
+    const SHORT_END: f64 = 1e15;
+    if double.fract() == 0.0
+        && double.abs() < SHORT_END
+        && (double != 0.0 || double.is_sign_positive())
+    {
         #[expect(clippy::cast_possible_truncation, reason = "an integer far below 2^63")]
-        return write!(f, "{}", double as i64);
+        return itoa::Buffer::new().format(double as i64).to_owned();
     }
-    if (PLAIN_MIN..PLAIN_END).contains(&double.abs()) {
-        return write!(f, "{double}");
+    if double.abs() < SHORT_END {
+        let short = significant(double, 15);
+        if short.parse() == Ok(double) {
+            return short;
+        }
     }
-    let scientific = format!("{double:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    significant(double, 17)
+}
+
+/// Prints so many significant digits, without trailing zeros: plainly where the exponent is from −4 to below the
+/// number of digits, else in scientific form.
+fn significant(double: f64, n_digits: usize) -> String {
+    let scientific = format!("{double:.*e}", n_digits.saturating_sub(1));
+    // Only numbers that are none have no exponent.
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    let sign = if exponent < 0 { '-' } else { '+' };
-    write!(f, "{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let mut digits = mantissa.replace('.', "");
+    digits.truncate(digits.trim_end_matches('0').len().max(1));
+    let point = usize::try_from(exponent).unwrap_or_default() + 1;
+    match exponent {
+        -4..0 => {
+            let zeros = "0".repeat(usize::try_from(-exponent - 1).unwrap_or_default());
+            format!("{sign}0.{zeros}{digits}")
+        }
+        0.. if point <= n_digits => match digits.split_at_checked(point) {
+            Some((whole, fraction)) if !fraction.is_empty() => format!("{sign}{whole}.{fraction}"),
+            _ => format!("{sign}{digits:0<point$}"),
+        },
+        _ => {
+            let (first, rest) = digits.split_at(1);
+            let dot = if rest.is_empty() { "" } else { "." };
+            let exponent_sign = if exponent < 0 { '-' } else { '+' };
+            format!("{sign}{first}{dot}{rest}e{exponent_sign}{:02}", exponent.unsigned_abs())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -278,8 +336,10 @@ mod tests {
         let table = [
             (30.0, "30"), (-0.0, "0"), (0.1, "0.1"), (-2.5, "-2.5"), (1e15, "1000000000000000"),
             (1e16, "10000000000000000"), (1.5e16, "15000000000000000"), (90_920_708_369_793_712.0, "90920708369793712"), (1e17, "1e+17"),
-            (18_446_744_073_709_551_615.0, "1.8446744073709552e+19"), (1e-5, "0.00001"), (1e-6, "1e-06"),
-            (1.5e-7, "1.5e-07"), (5e-324, "5e-324"), (f64::MAX, "1.7976931348623157e+308"), (0.1 + 0.2, "0.30000000000000004"),
+            (18_446_744_073_709_551_615.0, "1.8446744073709552e+19"), (1e-4, "0.0001"), (1e-5, "1e-05"), (1e-6, "1e-06"),
+            (1.5e-7, "1.5e-07"), (5e-324, "4.94065645841247e-324"), (f64::MAX, "1.7976931348623157e+308"), (0.1 + 0.2, "0.30000000000000004"),
+            (1.0 / 3.0, "0.33333333333333331"), (1e23, "9.9999999999999992e+22"), (1.5e300, "1.5000000000000001e+300"), (1e100, "1e+100"),
+            (94_906_265.624_251_56, "94906265.624251559"), (1234.5, "1234.5"), (-0.000_123, "-0.000123"), (1e-23, "1e-23"),
         ];
         for (double, expected) in table {
             let printed = Number::from_f64(double).unwrap().to_string();

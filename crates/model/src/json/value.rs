@@ -122,6 +122,18 @@ impl Value {
         }
     }
 
+    /// Gives its numbers the spelling that they get in a query's answer.
+    pub fn respell_numbers(&mut self) {
+        match self {
+            Self::Number(number) => number.respell(),
+            Self::Array(elements) => elements.iter_mut().for_each(Value::respell_numbers),
+            Self::Object(object) => {
+                object.iter_mut().for_each(|(_, value)| value.respell_numbers());
+            }
+            Self::Null | Self::Bool(_) | Self::String(_) => {}
+        }
+    }
+
     /// Returns the compact JSON text.
     pub fn to_text(&self) -> String {
         let mut text = String::new();

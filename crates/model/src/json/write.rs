@@ -1,11 +1,25 @@
 //! [`Value`] → text: compact, strings escaped no more than JSON demands.
 
-use super::{Value, scan};
+use super::{Number, Value, scan};
 
 impl Value {
     /// Appends the compact JSON text.
     pub fn write_to(&self, target: &mut Vec<u8>) {
         write_value(self, target);
+    }
+}
+
+impl Value {
+    /// Appends the compact JSON text, with numbers in the spelling that they get in a query's answer.
+    pub fn write_computed_to(&self, target: &mut Vec<u8>) {
+        write_with(self, target, &Number::write_computed_to);
+    }
+
+    /// Returns the text of [`Value::write_computed_to`].
+    pub fn to_computed_text(&self) -> String {
+        let mut text = String::new();
+        write_with(self, &mut text, &Number::write_computed_to);
+        text
     }
 }
 
@@ -44,17 +58,22 @@ impl Target for String {
 
 /// Recursion is bounded by the depth of the value, which the parser bounds.
 pub(super) fn write_value(value: &Value, target: &mut impl Target) {
+    write_with(value, target, &Number::write_to);
+}
+
+/// Recursion is bounded as that of [`write_value`].
+fn write_with<T: Target>(value: &Value, target: &mut T, number: &impl Fn(&Number, &mut T)) {
     match value {
         Value::Null => target.text("null"),
         Value::Bool(true) => target.text("true"),
         Value::Bool(false) => target.text("false"),
-        Value::Number(number) => number.write_to(target),
+        Value::Number(own) => number(own, target),
         Value::String(text) => write_quoted(text, target),
         Value::Array(elements) => {
             let mut separator = b'[';
             for element in elements {
                 target.ascii(separator);
-                write_value(element, target);
+                write_with(element, target, number);
                 separator = b',';
             }
             target.text(if elements.is_empty() { "[]" } else { "]" });
@@ -65,7 +84,7 @@ pub(super) fn write_value(value: &Value, target: &mut impl Target) {
                 target.ascii(separator);
                 write_quoted(name, target);
                 target.ascii(b':');
-                write_value(value, target);
+                write_with(value, target, number);
                 separator = b',';
             }
             target.text(if object.is_empty() { "{}" } else { "}" });
@@ -119,6 +138,18 @@ mod tests {
             r#""\u0022\u005c\/\b\f\n\r\t\u0001\u007f\u00e9\ud83d\ude00""#,
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\u{7f}é😀\"",
         );
+    }
+
+    #[test]
+    fn computed_values_have_the_spelling_of_the_service() {
+        let text =
+            "[1.0,1e2,-0,-0.0,0.10,18446744073709551615,1E-400,9007199254740993,{\"a\":1.50}]";
+        let value = super::super::parse(text.as_bytes()).unwrap();
+        let expected = r#"[1,100,0,0,0.1,1.8446744073709552e+19,0,9007199254740993,{"a":1.5}]"#;
+        assert_eq!(value.to_computed_text(), expected);
+        let mut bytes = Vec::new();
+        value.write_computed_to(&mut bytes);
+        assert_eq!(bytes, expected.as_bytes());
     }
 
     #[test]

@@ -118,8 +118,8 @@ impl Binder<'_> {
         let Some(level) = self.resolve(name) else {
             // Wire: published samples use these two names as numbers.
             return match name {
-                "NaN" => Expr::Constant(Some(Datum::NonFinite(f64::NAN))),
-                "Infinity" => Expr::Constant(Some(Datum::NonFinite(f64::INFINITY))),
+                "NaN" => Expr::Constant(Some(Datum::Special(f64::NAN))),
+                "Infinity" => Expr::Constant(Some(Datum::Special(f64::INFINITY))),
                 _ => {
                     let message = format!("Identifier '{name}' could not be resolved.");
                     self.report(Diagnostic::sc(2001, message, span));
@@ -329,14 +329,14 @@ impl Binder<'_> {
     }
 
     /// Returns the language of the text that is the first argument.
-    pub(super) fn language(&self, arguments: &[ast::Expr]) -> Language {
-        let path = arguments.first().and_then(document_path);
+    pub(super) fn language(&mut self, arguments: &[ast::Expr]) -> Language {
+        let path = arguments.first().and_then(|argument| self.document_path(argument));
         self.context.full_text.language(path.as_deref())
     }
 
     /// Returns the settings of a vector comparison, and reports options out of range.
     pub(super) fn vector_options(&mut self, arguments: &[ast::Expr]) -> VectorOptions {
-        let path = arguments.iter().find_map(document_path);
+        let path = arguments.iter().find_map(|argument| self.document_path(argument));
         let options = arguments.get(3).map(|options| (self.expr(options), options.span));
         let value = options
             .as_ref()
@@ -348,17 +348,22 @@ impl Binder<'_> {
         }
         prepared
     }
-}
 
-/// Returns the names of a path below a variable.
-fn document_path(expr: &ast::Expr) -> Option<Vec<String>> {
-    let ExprKind::Path { base, steps } = &expr.kind else { return None };
-    let ExprKind::Identifier(_) = base.kind else { return None };
-    let name = |step: &ast::Step| match step {
-        ast::Step::Dot(name) | ast::Step::Name(name) => Some(name.clone()),
-        ast::Step::Index(_) | ast::Step::Computed(_) => None,
-    };
-    steps.iter().map(name).collect()
+    /// Returns the names of a path below a variable. What is constant is a name too: `c[@name]`.
+    fn document_path(&mut self, expr: &ast::Expr) -> Option<Vec<String>> {
+        let ExprKind::Path { base, steps } = &expr.kind else { return None };
+        let ExprKind::Identifier(_) = base.kind else { return None };
+        let mut name = |step: &ast::Step| match step {
+            ast::Step::Dot(name) | ast::Step::Name(name) => Some(name.clone()),
+            ast::Step::Index(_) => None,
+            ast::Step::Computed(index) => match constant(&self.expr(index))?.and_then(Datum::value)
+            {
+                Some(Value::String(name)) => Some(name.clone()),
+                _ => None,
+            },
+        };
+        steps.iter().map(&mut name).collect()
+    }
 }
 
 fn unknown_function(name: &str, span: Span) -> Diagnostic {

@@ -23,7 +23,7 @@ impl Binder<'_> {
         let run = Run::within(self.context, self.patience);
         let value = eval(expr, &Frame::EMPTY, &run).ok()?;
         Some(value.and_then(|datum| match datum {
-            Datum::NonFinite(number) => Some(Datum::NonFinite(number)),
+            Datum::Special(double) => Some(Datum::Special(double)),
             datum => datum.into_value().map(Datum::Owned),
         }))
     }

@@ -6,10 +6,16 @@ use super::tree::{Base, Expr, Grouping, ITEM_LEVEL, OrderKey, Projection, Query}
 use crate::ast::{self, Count, CountKind, Direction, ExprKind, Selection};
 use crate::error::{Code, Diagnostic, Span};
 use crate::format;
-use crate::functions::{self, Role};
+use crate::functions::{self, Role, is_vector};
 
 /// The largest TOP, OFFSET or LIMIT.
 const COUNT_MAX: i64 = u32::MAX as i64;
+
+fn not_a_path(span: Span) -> Diagnostic {
+    let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a \
+                   document path.";
+    Diagnostic { code: Code::Number(2206), message: message.to_string(), span }
+}
 
 impl Binder<'_> {
     /// Binds the query that runs over all items.
@@ -151,20 +157,29 @@ impl Binder<'_> {
                     descending
                 };
                 let expr = self.expr(&item.expr);
+                if name == "VECTORDISTANCE" && !self.has_query_vector(&expr) {
+                    self.report(not_a_path(item.expr.span));
+                    return None;
+                }
                 return Some(OrderKey { expr, descending, undefined_last: true });
             }
         }
         if !is_document_path(&item.expr) {
-            let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be \
-                           mapped to a document path.";
-            self.report(Diagnostic {
-                code: Code::Number(2206),
-                message: message.to_string(),
-                span: item.expr.span,
-            });
+            self.report(not_a_path(item.expr.span));
             return None;
         }
         Some(OrderKey { expr: self.expr(&item.expr), descending, undefined_last: false })
+    }
+
+    /// Returns whether a vector comparison has a constant vector beside what it is compared with. A parameter without a
+    /// value may be one.
+    fn has_query_vector(&self, call: &Expr) -> bool {
+        let Expr::Call { arguments, .. } = call else { return false };
+        arguments.iter().take(2).any(|argument| match argument {
+            Expr::Constant(Some(datum)) => datum.value().is_some_and(is_vector),
+            Expr::Constant(None) => self.context.parameters_may_lack,
+            _ => false,
+        })
     }
 
     fn window(&mut self, query: &ast::Query, bound: &mut Query) {

@@ -10,7 +10,7 @@ use crate::bind::tree::{Expr, Query};
 use crate::context::{Run, estimated_bytes};
 use crate::error::{Error, Result};
 use crate::functions::{Call, Role};
-use crate::value::{Datum, Maybe, Step, boolean, equal, number, value_key};
+use crate::value::{Datum, Maybe, Step, boolean, equal, value_key};
 
 /// Computes an expression over a row.
 pub(crate) fn eval<'e>(
@@ -43,11 +43,12 @@ pub(crate) fn eval<'e>(
         Expr::Object(members) => object(members, frame, run)?,
         Expr::Not(operand) => not(eval(operand, frame, run)?),
         Expr::Minus(operand) => {
-            eval(operand, frame, run)?.and_then(|datum| number(-datum.as_f64()?))
+            eval(operand, frame, run)?.and_then(|datum| operator::minus(&datum))
         }
         Expr::Plus(operand) => eval(operand, frame, run)?.filter(|datum| datum.as_f64().is_some()),
-        Expr::BitNot(operand) => eval(operand, frame, run)?
-            .and_then(|datum| crate::value::integer(i64::from(!operator::int32(&datum)?))),
+        Expr::BitNot(operand) => {
+            eval(operand, frame, run)?.and_then(|datum| operator::bit_not(&datum))
+        }
         Expr::And(list) => logic(list, false, frame, run)?,
         Expr::Or(list) => logic(list, true, frame, run)?,
         Expr::Coalesce(list) => coalesce(list, frame, run)?,
@@ -100,7 +101,7 @@ fn borrowed<'e>(datum: &'e Datum<'_>) -> Datum<'e> {
     match datum {
         Datum::Borrowed(value) => Datum::Borrowed(value),
         Datum::Owned(value) => Datum::Borrowed(value),
-        Datum::NonFinite(number) => Datum::NonFinite(*number),
+        Datum::Special(double) => Datum::Special(*double),
     }
 }
 
@@ -119,7 +120,8 @@ fn evaluated<'e>(
 fn array<'e>(list: &'e [Expr], frame: &'e Frame<'e>, run: &'e Run<'e>) -> Result<Maybe<'e>> {
     let mut elements = Vec::with_capacity(list.len());
     for expr in list {
-        if let Some(element) = eval(expr, frame, run)?.and_then(Datum::into_value) {
+        if let Some(element) = eval(expr, frame, run)? {
+            let element = element.into_json()?;
             run.built(estimated_bytes(&element))?;
             elements.push(element);
         }
@@ -134,7 +136,8 @@ pub(super) fn object<'e>(
 ) -> Result<Maybe<'e>> {
     let mut object = Object::with_capacity(members.len());
     for (name, expr) in members {
-        if let Some(value) = eval(expr, frame, run)?.and_then(Datum::into_value) {
+        if let Some(value) = eval(expr, frame, run)? {
+            let value = value.into_json()?;
             run.built(name.len() + estimated_bytes(&value))?;
             object.insert(name.as_str(), value);
         }

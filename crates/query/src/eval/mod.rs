@@ -13,5 +13,6 @@ mod written;
 pub(crate) use expression::eval;
 pub(crate) use frame::{Frame, Group};
 pub(crate) use like::LikePattern;
-pub(crate) use rows::{Flow, GroupSet, each_row, each_row_where, project};
+pub(crate) use operator::{arithmetic, exact_quotient};
+pub(crate) use rows::{Flow, GroupSet, answer, each_row, each_row_where};
 pub(crate) use written::{copied_object, written_object};

@@ -19,21 +19,55 @@ pub(super) fn binary<'e>(op: BinaryOp, left: &Maybe<'e>, right: &Maybe<'e>) -> M
         BinaryOp::LessEqual => boolean(compare(left, right)?.is_le()),
         BinaryOp::Greater => boolean(compare(left, right)?.is_gt()),
         BinaryOp::GreaterEqual => boolean(compare(left, right)?.is_ge()),
-        BinaryOp::Add => number(left.as_f64()? + right.as_f64()?),
-        BinaryOp::Subtract => number(left.as_f64()? - right.as_f64()?),
-        BinaryOp::Multiply => number(left.as_f64()? * right.as_f64()?),
-        BinaryOp::Divide => number(left.as_f64()? / right.as_f64()?),
-        BinaryOp::Modulo => number(left.as_f64()? % right.as_f64()?),
-        BinaryOp::BitAnd => integer(i64::from(int32(left)? & int32(right)?)),
-        BinaryOp::BitOr => integer(i64::from(int32(left)? | int32(right)?)),
-        BinaryOp::BitXor => integer(i64::from(int32(left)? ^ int32(right)?)),
-        BinaryOp::ShiftLeft => integer(i64::from(int32(left)?.wrapping_shl(shift(right)?))),
-        BinaryOp::ShiftRight => integer(i64::from(int32(left)?.wrapping_shr(shift(right)?))),
+        BinaryOp::Add => arithmetic(left, right, i64::checked_add, |a, b| a + b),
+        BinaryOp::Subtract => arithmetic(left, right, i64::checked_sub, |a, b| a - b),
+        BinaryOp::Multiply => arithmetic(left, right, i64::checked_mul, |a, b| a * b),
+        BinaryOp::Divide => arithmetic(left, right, exact_quotient, |a, b| a / b),
+        BinaryOp::Modulo => arithmetic(left, right, i64::checked_rem, remainder),
+        BinaryOp::BitAnd => bits(int32(left)? & int32(right)?),
+        BinaryOp::BitOr => bits(int32(left)? | int32(right)?),
+        BinaryOp::BitXor => bits(int32(left)? ^ int32(right)?),
+        BinaryOp::ShiftLeft => bits(int32(left)?.wrapping_shl(shift(right)?)),
+        BinaryOp::ShiftRight => bits(int32(left)?.wrapping_shr(shift(right)?)),
         BinaryOp::ShiftRightZero => {
-            integer(i64::from(int32(left)?.cast_unsigned().wrapping_shr(shift(right)?)))
+            let shifted = int32(left)?.cast_unsigned().wrapping_shr(shift(right)?);
+            bits(shifted.cast_signed())
         }
         BinaryOp::Concat => concat(left.as_text()?, right.as_text()?),
         BinaryOp::And | BinaryOp::Or | BinaryOp::Coalesce => None,
+    }
+}
+
+/// Computes with integers of 64 bits as long as both are such and the result is one, else with doubles.
+pub(crate) fn arithmetic<'e>(
+    left: &Datum<'_>,
+    right: &Datum<'_>,
+    exact: fn(i64, i64) -> Option<i64>,
+    double: fn(f64, f64) -> f64,
+) -> Maybe<'e> {
+    if let (Some(left), Some(right)) = (left.kept_integer(), right.kept_integer())
+        && let Some(result) = exact(left, right)
+    {
+        return integer(result);
+    }
+    number(double(left.as_f64()?, right.as_f64()?))
+}
+
+/// The remainder has the sign of the dividend, but is no negative zero.
+fn remainder(left: f64, right: f64) -> f64 {
+    left % right + 0.0
+}
+
+/// Divides without remainder.
+pub(crate) fn exact_quotient(left: i64, right: i64) -> Option<i64> {
+    (left.checked_rem(right)? == 0).then(|| left.wrapping_div(right))
+}
+
+/// The least integer is its own opposite, as in the arithmetic of the service.
+pub(super) fn minus<'e>(operand: &Datum<'_>) -> Maybe<'e> {
+    match operand.kept_integer() {
+        Some(own) => integer(own.wrapping_neg()),
+        None => number(-operand.as_f64()?),
     }
 }
 
@@ -44,12 +78,22 @@ fn concat<'e>(left: &str, right: &str) -> Maybe<'e> {
     text([left, right].concat())
 }
 
+/// Wire: what a bitwise operator gives is kept as a double.
+fn bits<'e>(result: i32) -> Maybe<'e> {
+    number(f64::from(result))
+}
+
+/// The complement.
+pub(super) fn bit_not<'e>(operand: &Datum<'_>) -> Maybe<'e> {
+    bits(!int32(operand)?)
+}
+
 fn shift(datum: &Datum<'_>) -> Option<u32> {
     Some(int32(datum)?.cast_unsigned() & 31)
 }
 
 /// Converts like JavaScript: cut the fraction, keep the low 32 bits.
-pub(super) fn int32(datum: &Datum<'_>) -> Option<i32> {
+fn int32(datum: &Datum<'_>) -> Option<i32> {
     let double = datum.as_f64()?;
     if !double.is_finite() {
         return Some(0);

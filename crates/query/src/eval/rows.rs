@@ -7,7 +7,7 @@ use model::Value;
 
 use super::expression::{is_true, object};
 use super::{Frame, Group, eval};
-use crate::bind::tree::{Collection, Expr, Grouping, Projection, Query, Source};
+use crate::bind::tree::{Collection, Expr, Grouping, ITEM_LEVEL, Projection, Query, Source};
 use crate::context::Run;
 use crate::error::Result;
 use crate::operators::aggregate::Accumulator;
@@ -109,6 +109,37 @@ pub(crate) fn project<'e>(
         Projection::Value(expr) => eval(expr, frame, run),
         Projection::List(members) => object(members, frame, run),
     }
+}
+
+/// Computes the row of an answer: numbers have the spelling of the service, but for items that are returned whole.
+/// Undefined drops the row.
+///
+/// # Errors
+/// As evaluation; or the row has a number that JSON lacks.
+pub(crate) fn answer(query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Result<Option<Value>> {
+    let Some(row) = project(query, frame, run)? else { return Ok(None) };
+    let mut row = row.into_json()?;
+    match (&query.projection, &mut row) {
+        (Projection::Value(expr), row) => {
+            if !is_whole_item(expr) {
+                row.respell_numbers();
+            }
+        }
+        (Projection::List(members), Value::Object(object)) => {
+            for (name, _) in members.iter().filter(|(_, expr)| !is_whole_item(expr)) {
+                if let Some(value) = object.get_mut(name) {
+                    value.respell_numbers();
+                }
+            }
+        }
+        (Projection::List(_), _) => {}
+    }
+    Ok(Some(row))
+}
+
+/// Says whether an expression is the item, which keeps the spelling of its numbers.
+pub(super) fn is_whole_item(expr: &Expr) -> bool {
+    matches!(expr, Expr::Variable(ITEM_LEVEL))
 }
 
 /// Visits the rows of a subquery. ORDER BY, TOP and OFFSET are refused in subqueries by the binder.

@@ -2,15 +2,15 @@
 //!
 //! Hot path: runs for every row of a list of properties.
 
-use model::json::{Raw, RawKind, parse, write_string};
+use model::json::{Raw, RawKind, is_plain_number, parse, write_string};
 use model::{JsonError, Object, Value};
 
+use super::rows::is_whole_item;
 use super::{Frame, eval};
 use crate::bind::tree::Expr;
 use crate::context::{LITERAL_BYTES, MEMBER_BYTES, NUMBER_BYTES, Run, estimated_bytes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::row::Row;
-use crate::value::Datum;
 
 /// Computes an object as the text of a row.
 pub(crate) fn written_object(
@@ -20,9 +20,14 @@ pub(crate) fn written_object(
 ) -> Result<Row> {
     let mut object = Written::new(members);
     for (name, expr) in members {
-        let datum = eval(expr, frame, run)?;
-        let Some(value) = datum.as_ref().and_then(Datum::value) else { continue };
-        value.write_to(object.member(name, estimated_bytes(value), run)?);
+        let Some(datum) = eval(expr, frame, run)? else { continue };
+        let value = datum.value().ok_or(Error::NotFinite)?;
+        let target = object.member(name, estimated_bytes(value), run)?;
+        if is_whole_item(expr) {
+            value.write_to(target);
+        } else {
+            value.write_computed_to(target);
+        }
     }
     Ok(object.finish())
 }
@@ -41,14 +46,14 @@ pub(crate) fn copied_object(
         let Some(Raw { text, kind }) = raw else { continue };
         let value_bytes = match kind {
             RawKind::Literal => LITERAL_BYTES,
-            RawKind::Number => NUMBER_BYTES,
+            RawKind::Number if is_plain_number(text) => NUMBER_BYTES,
             RawKind::PlainString => text.len(),
-            RawKind::Other => {
+            RawKind::Number | RawKind::Other => {
                 let value = match parse(text) {
                     Ok(value) => value,
                     Err(error) => return Ok(Err(error)),
                 };
-                value.write_to(object.member(name, estimated_bytes(&value), run)?);
+                value.write_computed_to(object.member(name, estimated_bytes(&value), run)?);
                 continue;
             }
         };

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use model::{Object, Value};
 
 use super::Call;
-use crate::value::{Datum, Maybe, boolean, integer, number};
+use crate::eval::{arithmetic, exact_quotient};
+use crate::value::{Datum, Maybe, boolean, integer};
 
 fn array_at<'v>(arguments: &'v [Maybe<'_>], index: usize) -> Option<&'v [Value]> {
     arguments.get(index)?.as_ref()?.as_array()
@@ -27,8 +28,10 @@ pub(super) fn concat<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e>
 pub(super) fn contains<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let list = array_at(arguments, 0)?;
     let Some(needle) = arguments.get(1)?.as_ref()?.value() else { return boolean(false) };
-    let is_partial =
-        arguments.get(2).and_then(Option::as_ref).and_then(Datum::as_bool) == Some(true);
+    let is_partial = match arguments.get(2) {
+        None => false,
+        Some(flag) => flag.as_ref()?.as_bool()?,
+    };
     let found = if is_partial {
         list.iter().any(|element| matches_partially(element, needle))
     } else {
@@ -91,32 +94,42 @@ pub(super) fn slice<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> 
     owned_array(list.get(range)?.to_vec())
 }
 
-fn doubles(arguments: &[Maybe<'_>]) -> Option<Vec<f64>> {
-    array_at(arguments, 0)?.iter().map(Value::as_f64).collect()
+/// Adds numbers up; undefined when there is none, or something else among them.
+fn total<'e>(list: &[Value]) -> Maybe<'e> {
+    let mut list = list.iter();
+    let mut sum = Datum::Owned(Value::Number(list.next()?.as_number()?.clone()));
+    for element in list {
+        sum = arithmetic(&sum, &Datum::Borrowed(element), i64::checked_add, |a, b| a + b)?;
+    }
+    Some(sum)
+}
+
+fn quotient<'e>(sum: &Datum<'_>, count: usize) -> Maybe<'e> {
+    let count = Datum::Owned(Value::from(count));
+    arithmetic(sum, &count, exact_quotient, |a, b| a / b)
 }
 
 pub(super) fn sum<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    number(doubles(arguments)?.iter().sum())
+    total(array_at(arguments, 0)?)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "arrays are far shorter than 2^53")]
 pub(super) fn avg<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    let list = doubles(arguments)?;
-    if list.is_empty() {
-        return None;
-    }
-    number(list.iter().sum::<f64>() / list.len() as f64)
+    let list = array_at(arguments, 0)?;
+    quotient(&total(list)?, list.len())
 }
 
 pub(super) fn median<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    let mut list = doubles(arguments)?;
-    list.sort_unstable_by(f64::total_cmp);
+    let mut list =
+        array_at(arguments, 0)?.iter().map(Value::as_number).collect::<Option<Vec<_>>>()?;
+    list.sort_unstable();
     let middle = list.len() / 2;
-    let upper = *list.get(middle)?;
+    let at = |index: usize| Some(Datum::Owned(Value::Number((*list.get(index)?).clone())));
+    let upper = at(middle)?;
     if list.len() % 2 == 1 {
-        return number(upper);
+        return Some(upper);
     }
-    number(f64::midpoint(*list.get(middle.checked_sub(1)?)?, upper))
+    let sum = arithmetic(&at(middle.checked_sub(1)?)?, &upper, i64::checked_add, |a, b| a + b)?;
+    quotient(&sum, 2)
 }
 
 fn extreme<'e>(arguments: &[Maybe<'_>], wanted: Ordering) -> Maybe<'e> {
@@ -146,9 +159,13 @@ pub(super) fn choose<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e>
 
 pub(super) fn object_to_array<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let name_at = |index: usize, default: &'static str| match arguments.get(index) {
-        None => Some(default.to_string()),
-        Some(name) => name.as_ref()?.as_text().map(str::to_string),
+        None | Some(None) => Some(default.to_string()),
+        Some(Some(name)) => name.as_text().map(str::to_string),
     };
+    // An undefined name counts as left out, but not in front of one that is given.
+    if let [_, None, Some(_)] = arguments {
+        return None;
+    }
     let (name_member, value_member) = (name_at(1, "k")?, name_at(2, "v")?);
     let object = arguments.first()?.as_ref()?.as_object()?;
     let pair = |(name, value): (&str, &Value)| {

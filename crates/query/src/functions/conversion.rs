@@ -7,19 +7,31 @@ use crate::value::{Datum, Maybe, text};
 
 pub(super) fn to_text<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     match arguments.first_mut()?.take()? {
-        Datum::NonFinite(number) if number.is_nan() => text("NaN"),
-        Datum::NonFinite(number) => text(if number > 0.0 { "Infinity" } else { "-Infinity" }),
+        Datum::Special(double) if double.is_nan() => text("NaN"),
+        Datum::Special(double) if double.is_infinite() => {
+            text(if double > 0.0 { "Infinity" } else { "-Infinity" })
+        }
+        Datum::Special(_) => text("-0"),
         datum => match datum.value()? {
             Value::String(_) => Some(datum),
-            value => text(value.to_text()),
+            value => text(value.to_computed_text()),
         },
     }
 }
 
-/// Reads the whole text as strict JSON and keeps it if it has the right type.
+/// Reads the whole text as JSON and keeps it if it has the right type.
 fn parse<'e>(arguments: &[Maybe<'_>], keep: impl FnOnce(&Value) -> bool) -> Maybe<'e> {
+    read(trimmed(arguments)?, keep)
+}
+
+fn trimmed<'v>(arguments: &'v [Maybe<'_>]) -> Option<&'v str> {
     let text = arguments.first()?.as_ref()?.as_text()?;
-    let value = model::json::parse(text.trim_matches([' ', '\t', '\r', '\n']).as_bytes()).ok()?;
+    Some(text.trim_matches([' ', '\t', '\r', '\n']))
+}
+
+fn read<'e>(text: &str, keep: impl FnOnce(&Value) -> bool) -> Maybe<'e> {
+    let mut value = model::json::parse(text.as_bytes()).ok()?;
+    value.respell_numbers();
     keep(&value).then_some(Datum::Owned(value))
 }
 
@@ -40,5 +52,11 @@ pub(super) fn to_null<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e
 }
 
 pub(super) fn to_number<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    parse(arguments, |value| matches!(value, Value::Number(_)))
+    // Zeros in front are no JSON, but the service takes them.
+    let text = trimmed(arguments)?;
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    let significant = digits.trim_start_matches('0');
+    let is_whole = significant.starts_with(|first: char| first.is_ascii_digit());
+    let zero = if is_whole || significant.len() == digits.len() { "" } else { "0" };
+    read(&[sign, zero, significant].concat(), |value| matches!(value, Value::Number(_)))
 }

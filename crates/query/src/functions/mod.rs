@@ -18,7 +18,7 @@ mod types;
 mod vector;
 
 pub(crate) use table::{AggregateKind, Arity, Function, Role, find, functions};
-pub(crate) use vector::{VectorOptions, check_options as check_vector_options};
+pub(crate) use vector::{VectorOptions, check_options as check_vector_options, is_vector};
 
 use crate::context::{Context, Run};
 use crate::error::Result;

@@ -6,7 +6,7 @@ use super::Call;
 use crate::value::{Datum, Maybe, integer, text};
 
 /// Limit: REPLICATE of the service.
-const REPLICATE_UNITS_MAX: usize = 10_000;
+const REPLICATE_UNITS_MAX: usize = 100_000;
 
 /// Limit: longest text or list of texts a function makes; more than an item can hold is undefined.
 pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -96,7 +96,7 @@ fn trimmed<'e>(arguments: &[Maybe<'_>], at_start: bool, at_end: bool) -> Maybe<'
     let source = text_at(arguments, 0)?;
     let set = match arguments.get(1) {
         None => None,
-        Some(set) => Some(set.as_ref()?.as_text()?),
+        Some(set) => Some(set.as_ref()?.as_text()?).filter(|set| !set.is_empty()),
     };
     let is_cut = |c: char| set.map_or_else(|| c.is_whitespace(), |set| set.contains(c));
     let mut rest = source;
@@ -125,7 +125,7 @@ pub(super) fn replace<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e
     let (source, find) = (text_at(arguments, 0)?, text_at(arguments, 1)?);
     let by = text_at(arguments, 2)?;
     if find.is_empty() {
-        return text(source);
+        return None;
     }
     let n_found = source.matches(find).count();
     if source.len().saturating_add(n_found.saturating_mul(by.len())) > RESULT_BYTES_MAX {
@@ -136,12 +136,7 @@ pub(super) fn replace<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e
 
 pub(super) fn replicate<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let source = text_at(arguments, 0)?;
-    let count = arguments.get(1)?.as_ref()?.as_f64()?;
-    if !(0.0..=1e9).contains(&count) {
-        return None;
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in 0..=1e9")]
-    let count = count as usize;
+    let count = usize::try_from(integer_at(arguments, 1)?).ok()?;
     if n_units(source).checked_mul(count)? > REPLICATE_UNITS_MAX {
         return None;
     }

@@ -92,26 +92,41 @@ fn position<'e>(text: &str, offset: Option<usize>) -> Maybe<'e> {
     integer(i64::try_from(n_units(before)).ok()?)
 }
 
+/// Returns the position that an argument gives, if it is given; `Err` when the text has no such position.
+fn start_at(arguments: &[Maybe<'_>], text: &str) -> Option<Result<Option<usize>, Outside>> {
+    let Some(start) = arguments.get(2) else { return Some(Ok(None)) };
+    let start = usize::try_from(start.as_ref()?.as_integer()?);
+    Some(match start {
+        Ok(start) if start <= n_units(text) => Ok(Some(start)),
+        _ => Err(Outside),
+    })
+}
+
+/// A position before the start of a text, or behind its end.
+struct Outside;
+
 pub(super) fn index_of<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let (text, part) = (text_at(arguments, 0)?, text_at(arguments, 1)?);
-    let start = match arguments.get(2) {
-        None => 0,
-        Some(start) => usize::try_from(start.as_ref()?.as_integer()?.max(0)).ok()?,
-    };
-    let skipped = byte_offset(text, start);
+    let Ok(start) = start_at(arguments, text)? else { return integer(-1) };
+    let skipped = byte_offset(text, start.unwrap_or_default());
     let found = text.get(skipped..).and_then(|rest| rest.find(part));
     position(text, found.map(|offset| offset + skipped))
 }
 
-/// The match must lie at or before the given position as a whole.
+/// The match must lie at or before the given position as a whole. An empty part is found at that position, or at the
+/// last character.
 pub(super) fn last_index_of<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    let (text, part) = (text_at(arguments, 0)?, text_at(arguments, 1)?);
-    let end = match arguments.get(2) {
-        None => text.len(),
-        Some(last) => match usize::try_from(last.as_ref()?.as_integer()?) {
-            Ok(last) => byte_offset(text, last.saturating_add(1)),
-            Err(_) => return integer(-1),
-        },
+    // Here, and here only, an undefined position is none.
+    let arguments: &[Maybe<'_>] = match &*arguments {
+        [given @ .., None] => given,
+        all => all,
     };
+    let (text, part) = (text_at(arguments, 0)?, text_at(arguments, 1)?);
+    let Ok(last) = start_at(arguments, text)? else { return integer(-1) };
+    if part.is_empty() {
+        let end = n_units(text).saturating_sub(1);
+        return integer(i64::try_from(last.map_or(end, |last| last.min(end))).ok()?);
+    }
+    let end = last.map_or(text.len(), |last| byte_offset(text, last.saturating_add(1)));
     position(text, text.get(..end).and_then(|head| head.rfind(part)))
 }

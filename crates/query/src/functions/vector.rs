@@ -11,6 +11,8 @@ use crate::value::{Maybe, number};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VectorOptions {
     pub(crate) distance: DistanceFunction,
+    /// How many numbers the vectors of the path have, by the policy.
+    pub(crate) dimensions: Option<usize>,
 }
 
 /// Chooses the distance function: the options argument, then the policy of the path, then cosine.
@@ -23,12 +25,10 @@ pub(crate) fn prepare(
         .and_then(|options| options.get("distanceFunction"))
         .and_then(Value::as_str)
         .and_then(DistanceFunction::parse);
-    let by_policy = || {
-        let embedding = context.embeddings.iter().find(|entry| Some(&*entry.path) == path);
-        embedding.map(|entry| entry.distance)
-    };
-    let distance = named.or_else(by_policy).unwrap_or(DistanceFunction::Cosine);
-    VectorOptions { distance }
+    let embedding = context.embeddings.iter().find(|entry| Some(&*entry.path) == path);
+    let by_policy = embedding.map(|entry| entry.distance);
+    let distance = named.or(by_policy).unwrap_or(DistanceFunction::Cosine);
+    VectorOptions { distance, dimensions: embedding.and_then(|entry| entry.dimensions) }
 }
 
 /// Checks the numbers of the options argument.
@@ -46,6 +46,11 @@ pub(crate) fn check_options(options: &Value, span: Span) -> Option<Diagnostic> {
     None
 }
 
+/// Says whether a value is a vector: an array of numbers.
+pub(crate) fn is_vector(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| list.iter().all(Value::is_number))
+}
+
 pub(super) fn distance<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let vector = |index: usize| -> Option<&[Value]> { arguments.get(index)?.as_ref()?.as_array() };
     let (left, right) = (vector(0)?, vector(1)?);
@@ -55,12 +60,14 @@ pub(super) fn distance<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Mayb
     let options = match call.prepared {
         Prepared::Vector(options) => *options,
         Prepared::Nothing | Prepared::Regex(_) | Prepared::Text { .. } => {
-            VectorOptions { distance: DistanceFunction::Cosine }
+            VectorOptions { distance: DistanceFunction::Cosine, dimensions: None }
         }
     };
     let pairs = left.iter().zip(right).map(|(left, right)| Some((left.as_f64()?, right.as_f64()?)));
     let pairs = pairs.collect::<Option<Vec<_>>>()?;
-    number(similarity(options, pairs.into_iter()))
+    let similarity = similarity(options, pairs.into_iter());
+    // A vector without a direction is like no other.
+    if similarity.is_nan() { None } else { number(similarity) }
 }
 
 /// Compares two vectors, given as pairs of numbers.
@@ -70,7 +77,7 @@ pub(crate) fn similarity(options: VectorOptions, pairs: impl Iterator<Item = (f6
         sums.add(left, right);
     }
     match options.distance {
-        DistanceFunction::Cosine => sums.product / (sums.left.sqrt() * sums.right.sqrt()),
+        DistanceFunction::Cosine => sums.product / (sums.left * sums.right).sqrt(),
         DistanceFunction::DotProduct => sums.product,
         DistanceFunction::Euclidean => sums.difference.sqrt(),
     }

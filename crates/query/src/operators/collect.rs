@@ -15,11 +15,11 @@ use crate::bind::tree::{Base, Grouping, ITEM_LEVEL, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, Group, GroupSet, each_row, project};
+use crate::eval::{Flow, Frame, Group, GroupSet, answer, each_row};
 use crate::plan::{Access, Need, Reads, access, group_from_index};
 use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::{ItemSource, SourceItem};
-use crate::value::{Datum, digest, push_key, value_key};
+use crate::value::{digest, push_key, value_key};
 
 /// Limit: bytes of all rows of a query that must hold them at once.
 pub(super) const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -78,7 +78,7 @@ impl Collected {
         frame: &Frame<'_>,
         run: &Run<'_>,
     ) -> Result<Flow> {
-        let Some(row) = project(query, frame, run)?.and_then(Datum::into_value) else {
+        let Some(row) = answer(query, frame, run)? else {
             return Ok(Flow::Continue);
         };
         let mut keys = sort_keys(query, frame, run)?;

@@ -16,10 +16,9 @@ use crate::bind::tree::{Component, Query};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, each_row, project};
+use crate::eval::{Flow, answer, each_row};
 use crate::mark::Among;
 use crate::source::ItemSource;
-use crate::value::Datum;
 
 /// The constant of reciprocal rank fusion.
 const FUSION: f64 = 60.0;
@@ -83,7 +82,7 @@ fn fused_rows(
     let mut bytes = 0_usize;
     each_base(query, source, metrics, run, &mut |frame| {
         each_row(query, frame, run, &mut |row| {
-            let Some(value) = project(query, row, run)?.and_then(Datum::into_value) else {
+            let Some(value) = answer(query, row, run)? else {
                 return Ok(Flow::Continue);
             };
             let of_row: Vec<Input> =

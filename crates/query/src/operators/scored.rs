@@ -3,7 +3,7 @@
 //! The score of a text depends on statistics of all texts, which every write changes. Those of the first page travel in
 //! the continuation, so that all pages score alike.
 
-use model::Value;
+use model::{Number, Value};
 
 use super::collect::COLLECTED_BYTES_MAX;
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
@@ -13,13 +13,12 @@ use crate::bind::tree::{Base, Component, ITEM_LEVEL, Projection, Query, Score};
 use crate::context::{Context, Run, estimated_bytes};
 use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, project};
+use crate::eval::{Flow, Frame, answer, each_row};
 use crate::functions::Statistics;
 use crate::index::{length_of, length_span};
 use crate::plan::{Need, Reads, access, texts_with, words_index};
 use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::{Direction, ItemIndex, ItemSource};
-use crate::value::{Datum, finite_number};
 
 /// Limit: search terms whose statistics a continuation holds; rows of a query with more are counted.
 const TERMS_MAX: usize = 64;
@@ -134,7 +133,7 @@ impl Wanted<'_> {
         // Subtracted from zero, because a negative zero would be another number.
         let key =
             score.map(|score| if self.scorer.is_larger_first() { 0.0 - score } else { score });
-        let key = key.and_then(finite_number).map(Value::Number);
+        let key = key.and_then(Number::from_f64).map(Value::Number);
         Place { keys: vec![SortKey::new(key.as_ref())], number, row: 0 }
     }
 
@@ -173,7 +172,7 @@ impl Wanted<'_> {
 
     fn visit(&self, number: u64, frame: &Frame<'_>, found: &mut Found) -> Result<()> {
         each_row(self.query, frame, self.run, &mut |row| {
-            if let Some(value) = project(self.query, row, self.run)?.and_then(Datum::into_value) {
+            if let Some(value) = answer(self.query, row, self.run)? {
                 found.push(number, self.scorer.input(row, self.run)?, value)?;
             }
             Ok(Flow::Continue)
@@ -213,8 +212,8 @@ impl Wanted<'_> {
             self.run.next_item()?;
             let value = item.read(&picks)?;
             let frame = Frame::root(ITEM_LEVEL, &value);
-            let row = project(self.query, &frame, self.run)?;
-            rows.extend(row.and_then(Datum::into_value).map(|row| (place, row)));
+            let row = answer(self.query, &frame, self.run)?;
+            rows.extend(row.map(|row| (place, row)));
         }
         // A projection can drop rows, and then later ones move up.
         Ok((rows.len() >= self.n_rows).then_some((rows, statistics)))

@@ -333,9 +333,14 @@ fn unary(op: UnaryOp, start: Span, operand: Expr) -> Expr {
 }
 
 fn negate(number: &Number) -> Option<Number> {
-    match number.as_i64() {
-        Some(0) | None => Number::from_f64(-number.as_f64()),
-        Some(integer) => integer.checked_neg().map(Number::from_i64),
+    /// 2^63, whose opposite is the least integer.
+    const LEAST_SIZE: f64 = 9_223_372_036_854_775_808.0;
+    match (number.kept_integer(), number.as_f64()) {
+        (Some(integer), _) => integer.checked_neg().map(Number::from_i64),
+        // A number has no negative zero; an expression has.
+        (None, 0.0) => None,
+        (None, LEAST_SIZE) => Some(Number::from_i64(i64::MIN)),
+        (None, double) => Number::from_f64(-double),
     }
 }
 

@@ -5,11 +5,11 @@ use model::json::Picks;
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query, Score};
 use crate::context::Run;
 use crate::error::Result;
-use crate::eval::{Frame, copied_object, project, written_object};
+use crate::eval::{Frame, answer, copied_object, written_object};
 use crate::item::corrupt;
 use crate::row::Row;
 use crate::source::SourceItem;
-use crate::value::{Datum, Step};
+use crate::value::Step;
 
 /// What a query reads of each item.
 #[derive(Debug)]
@@ -93,13 +93,11 @@ impl Reads {
             (Late::Copied, Projection::List(members)) => {
                 return copied_row(members, item, run).map(Some);
             }
-            (Late::Nothing | Late::Written | Late::Copied, _) => {
-                project(query, frame, run)?.and_then(Datum::into_value)
-            }
+            (Late::Nothing | Late::Written | Late::Copied, _) => answer(query, frame, run)?,
             (Late::Value, _) => {
                 let whole = item.to_value()?;
                 let frame = Frame::root(ITEM_LEVEL, &whole);
-                project(query, &frame, run)?.and_then(Datum::into_value)
+                answer(query, &frame, run)?
             }
         };
         Ok(row.map(Row::Value))
@@ -301,8 +299,8 @@ mod tests {
             let frame = Frame::root(ITEM_LEVEL, &value);
             let row = reads.row(statement.bound(), &frame, &item, &run).unwrap().unwrap();
             assert_eq!(matches!(row, Row::Written(..)), is_written, "{list}");
-            let object = project(statement.bound(), &frame, &run).unwrap().unwrap();
-            let object = Row::Value(object.into_value().unwrap());
+            let object = answer(statement.bound(), &frame, &run).unwrap().unwrap();
+            let object = Row::Value(object);
             assert_eq!(row.n_bytes(), object.n_bytes(), "{list}");
             assert_eq!(Row::texts(&[row]), Row::texts(&[object]), "{list}");
         }

@@ -5,6 +5,7 @@
 use model::{Number, Object, Value};
 
 use crate::ast;
+use crate::error::{Error, Result};
 
 /// A defined value.
 #[derive(Clone, Debug)]
@@ -13,9 +14,11 @@ pub(crate) enum Datum<'e> {
     Borrowed(&'e Value),
     /// A computed value.
     Owned(Value),
-    /// NaN or an infinity: a number inside expressions, dropped like undefined from rows.
-    NonFinite(f64),
+    /// A double that a JSON number cannot be: NaN or an infinity, which no row may have, or −0, which is 0 in rows.
+    Special(f64),
 }
+
+const ZERO: &Value = &Value::Number(Number::from_i64(0));
 
 /// A value or undefined.
 pub(crate) type Maybe<'e> = Option<Datum<'e>>;
@@ -38,7 +41,7 @@ pub(crate) fn integer<'e>(value: i64) -> Maybe<'e> {
     Some(Datum::Owned(Value::Number(Number::from_i64(value))))
 }
 
-/// Wraps a double; integral ones print without a fraction.
+/// Wraps a double.
 #[expect(clippy::unnecessary_wraps, reason = "functions return Maybe")]
 pub(crate) fn number<'e>(value: f64) -> Maybe<'e> {
     Some(Datum::from_f64(value))
@@ -47,9 +50,10 @@ pub(crate) fn number<'e>(value: f64) -> Maybe<'e> {
 impl<'e> Datum<'e> {
     /// Makes a number of a double.
     pub(crate) fn from_f64(value: f64) -> Datum<'e> {
-        match finite_number(value) {
-            Some(number) => Datum::Owned(Value::Number(number)),
-            None => Datum::NonFinite(value),
+        let is_negative_zero = value == 0.0 && value.is_sign_negative();
+        match Number::from_f64(value) {
+            Some(number) if !is_negative_zero => Datum::Owned(Value::Number(number)),
+            _ => Datum::Special(value),
         }
     }
 
@@ -58,7 +62,7 @@ impl<'e> Datum<'e> {
         match self {
             Datum::Borrowed(value) => Some(value),
             Datum::Owned(value) => Some(value),
-            Datum::NonFinite(_) => None,
+            Datum::Special(double) => (*double == 0.0).then_some(ZERO),
         }
     }
 
@@ -67,23 +71,45 @@ impl<'e> Datum<'e> {
         match self {
             Datum::Borrowed(value) => Some(value.clone()),
             Datum::Owned(value) => Some(value),
-            Datum::NonFinite(_) => None,
+            Datum::Special(double) => (double == 0.0).then(|| ZERO.clone()),
         }
+    }
+
+    /// Returns the JSON value for a row.
+    ///
+    /// # Errors
+    /// The value is a number that JSON lacks.
+    pub(crate) fn into_json(self) -> Result<Value> {
+        self.into_value().ok_or(Error::NotFinite)
     }
 
     /// Returns the number.
     pub(crate) fn as_f64(&self) -> Option<f64> {
         match (self, self.value()) {
-            (Datum::NonFinite(number), _) => Some(*number),
+            (Datum::Special(double), _) => Some(*double),
             (_, Some(Value::Number(number))) => Some(number.as_f64()),
             _ => None,
         }
     }
 
-    /// Returns the number if it is an integer that fits.
+    /// Returns the integer if the number is kept as one.
+    pub(crate) fn kept_integer(&self) -> Option<i64> {
+        match self {
+            Datum::Borrowed(Value::Number(number)) | Datum::Owned(Value::Number(number)) => {
+                number.kept_integer()
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the number if it is an integer: one that is kept as such, or a double that stands for no other.
     pub(crate) fn as_integer(&self) -> Option<i64> {
+        // Limit: from 2^53 on, a double can stand for integers that it is not.
+        const SAFE_MAX: u64 = (1 << 53) - 1;
         match self.value()? {
-            Value::Number(number) => exact_integer(number),
+            Value::Number(number) => number.kept_integer().or_else(|| {
+                exact_integer(number).filter(|integer| integer.unsigned_abs() <= SAFE_MAX)
+            }),
             _ => None,
         }
     }
@@ -121,7 +147,7 @@ impl<'e> Datum<'e> {
         match self {
             Datum::Borrowed(value) => step.of(value).map(Datum::Borrowed),
             Datum::Owned(value) => step.of(&value).cloned().map(Datum::Owned),
-            Datum::NonFinite(_) => None,
+            Datum::Special(_) => None,
         }
     }
 }
@@ -169,17 +195,6 @@ impl Step {
             ast::Step::Computed(_) => None,
         }
     }
-}
-
-/// Makes a finite number; integers print without a fraction.
-pub(crate) fn finite_number(value: f64) -> Option<Number> {
-    // Limit: beyond 2^53 a double is no longer exactly the integer its digits suggest.
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= EXACT_MAX {
-        #[expect(clippy::cast_possible_truncation, reason = "integral and within 2^53")]
-        return Some(Number::from_i64(value as i64));
-    }
-    Number::from_f64(value)
 }
 
 /// 2^63, the first double that no 64-bit integer reaches.

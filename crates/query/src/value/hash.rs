@@ -2,7 +2,7 @@
 //!
 //! Wire: .NET merges ranges by this hash and sends it back in resume filters as two signed integers.
 
-use model::Value;
+use model::{Number, Value};
 
 /// A 128-bit hash, as two halves.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -65,12 +65,7 @@ fn hash_value(value: &Value, parent: Hash128) -> Hash128 {
         Value::Null => mix(NULL, parent),
         Value::Bool(false) => mix(FALSE, parent),
         Value::Bool(true) => mix(TRUE, parent),
-        Value::Number(number) => {
-            let mut bytes = [0; 16];
-            let (double, _) = bytes.split_at_mut(8);
-            double.copy_from_slice(&number.as_f64().to_le_bytes());
-            murmur(&bytes, mix(NUMBER, parent))
-        }
+        Value::Number(number) => murmur(&number_bytes(number), mix(NUMBER, parent)),
         Value::String(text) => murmur(text.as_bytes(), mix(STRING, parent)),
         Value::Array(list) => {
             let mut hash = mix(ARRAY, parent);
@@ -91,6 +86,32 @@ fn hash_value(value: &Value, parent: Hash128) -> Hash128 {
             if members == Hash128::default() { hash } else { mix(members, hash) }
         }
     }
+}
+
+/// The ten bytes of a number: a double, and ten bits more for an integer that has more digits than a double holds.
+/// The double of such an integer is cut and not rounded.
+fn number_bytes(number: &Number) -> [u8; 10] {
+    let exact = number.as_i64().filter(|integer| {
+        let (size, zeros) = (integer.unsigned_abs(), integer.trailing_zeros());
+        *integer != i64::MIN && 64_u32.saturating_sub(size.leading_zeros() + zeros) > 53
+    });
+    let (double, extra) = match exact {
+        None => (number.as_f64(), 0_u16),
+        Some(integer) => {
+            // 62 bits behind the leading one: 52 for the double, 10 beside it.
+            let size = integer.unsigned_abs();
+            let fraction = (size << (size.leading_zeros() - 1)) & 0x3fff_ffff_ffff_ffff;
+            let exponent = u64::from(size.ilog2() + 1023);
+            let double = f64::from_bits(exponent << 52 | fraction >> 10);
+            let extra = u16::try_from(fraction & 0x3ff).unwrap_or_default() << 6;
+            (if integer < 0 { -double } else { double }, extra)
+        }
+    };
+    let mut bytes = [0; 10];
+    let (front, back) = bytes.split_at_mut(8);
+    front.copy_from_slice(&double.to_le_bytes());
+    back.copy_from_slice(&extra.to_le_bytes());
+    bytes
 }
 
 fn mix(content: Hash128, seed: Hash128) -> Hash128 {
@@ -146,4 +167,35 @@ fn finish(mut k: u64) -> u64 {
     k ^= k >> 33;
     k = k.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     k ^ k >> 33
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the .NET SDK sends for the value in a resume filter.
+    #[track_caller]
+    fn check(text: &str, low: i64, high: i64) {
+        let hash = structural_hash(&model::json::parse(text.as_bytes()).unwrap());
+        assert_eq!((hash.low.cast_signed(), hash.high.cast_signed()), (low, high), "{text}");
+    }
+
+    #[test]
+    fn hashes_are_those_of_the_clients() {
+        check("[1]", 3_156_792_105_152_516_121, -4_093_997_899_287_633_148);
+        check("[10,20]", 3_604_200_685_355_014_576, -3_938_048_409_070_886_104);
+        check("[1.5]", -5_305_828_395_466_136_052, 8_573_855_073_990_713_471);
+        check(r#"{"a":1}"#, 6_626_721_030_009_087_975, 3_382_389_252_530_516_517);
+    }
+
+    #[test]
+    fn integers_beyond_doubles_have_more_bits() {
+        let bytes = |integer: i64| number_bytes(&Number::from_i64(integer));
+        assert_eq!(bytes(1 << 53), [0, 0, 0, 0, 0, 0, 0x40, 0x43, 0, 0]);
+        assert_eq!(bytes((1 << 53) + 1), [0, 0, 0, 0, 0, 0, 0x40, 0x43, 0, 0x80]);
+        assert_eq!(bytes(-(1 << 53) - 1), [0, 0, 0, 0, 0, 0, 0x40, 0xc3, 0, 0x80]);
+        let ones = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xdf, 0x43, 0xc0, 0xff];
+        assert_eq!(bytes(i64::MAX), ones);
+        assert_eq!(bytes(i64::MIN), [0, 0, 0, 0, 0, 0, 0xe0, 0xc3, 0, 0]);
+    }
 }

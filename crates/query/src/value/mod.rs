@@ -7,7 +7,7 @@ mod equal;
 mod hash;
 mod key;
 
-pub(crate) use datum::{Datum, Maybe, Step, boolean, finite_number, integer, number, text};
+pub(crate) use datum::{Datum, Maybe, Step, boolean, integer, number, text};
 pub(crate) use equal::{compare, equal};
 pub(crate) use hash::{Hash128, digest, structural_hash};
 pub(crate) use key::{push_key, value_key};

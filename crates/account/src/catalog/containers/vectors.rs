@@ -158,7 +158,9 @@ pub(super) fn embeddings(completed: &Object) -> Vec<VectorEmbedding> {
     let read = |embedding: &Value| {
         let path = PropertyPath::parse(embedding.get("path")?.as_str()?).ok()?;
         let distance = DistanceFunction::parse(embedding.get("distanceFunction")?.as_str()?)?;
-        Some(VectorEmbedding { path: path.segments().to_vec(), distance })
+        let dimensions = embedding.get("dimensions").and_then(body::whole);
+        let dimensions = dimensions.and_then(|dimensions| usize::try_from(dimensions).ok());
+        Some(VectorEmbedding { path: path.segments().to_vec(), distance, dimensions })
     };
     list.unwrap_or_default().iter().filter_map(read).collect()
 }
