@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Charge, Env, Failure};
+use model::{Env, Failure};
 use query::ParseCache;
 use store::Store;
 
@@ -91,19 +91,14 @@ impl Inner {
     }
 }
 
-/// Wire: what it costs to learn that a name is free, or taken.
-const MISSING_CHARGE: Charge = Charge::from_hundredths(200);
-const TAKEN_CHARGE: Charge = Charge::from_hundredths(124);
-
 impl Inner {
     /// A failure that no range found out is the catalog's.
     fn locate(&self, options: &Options, mut failed: Failed) -> Failed {
         let is_here = matches!(failed.error.refuser(), Refuser::Partition | Refuser::Item);
         if is_here && failed.facts.partition.is_none() {
             let charge = match failed.error.status().code {
-                404 => MISSING_CHARGE,
-                409 => TAKEN_CHARGE,
-                _ => failed.facts.charge,
+                404 => partition::charge::metadata_read(),
+                _ => partition::charge::refused(),
             };
             let facts = resources::catalog_facts(options, &self.catalog.tables());
             failed.facts = Box::new(Facts { charge, ..facts });

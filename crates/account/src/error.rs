@@ -237,9 +237,9 @@ impl Error {
                 Refuser::Parser
             }
             Self::Partition(
-                partition::Error::ItemMissing
-                | partition::Error::ItemExists
-                | partition::Error::UniqueKeyTaken
+                partition::Error::ItemMissing { .. }
+                | partition::Error::ItemExists { .. }
+                | partition::Error::UniqueKeyTaken { .. }
                 | partition::Error::EtagMismatch
                 | partition::Error::PatchConditionUnmet,
             ) => Refuser::Item,

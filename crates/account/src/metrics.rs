@@ -63,7 +63,7 @@ impl Metrics {
             counter.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(counter) = self.charges.get(operation.0) {
-            counter.fetch_add(charge.hundredths(), Ordering::Relaxed);
+            counter.fetch_add(charge.parts(), Ordering::Relaxed);
         }
     }
 
@@ -81,7 +81,7 @@ impl Metrics {
     }
 
     pub(crate) fn charges(&self) -> Vec<(&'static str, Charge)> {
-        let charge = |counter: &AtomicU64| Charge::from_hundredths(counter.load(Ordering::Relaxed));
+        let charge = |counter: &AtomicU64| Charge::from_parts(counter.load(Ordering::Relaxed));
         let all = OPERATIONS.into_iter().zip(self.charges.iter().map(charge));
         all.filter(|(_, charge)| charge.hundredths() > 0).collect()
     }

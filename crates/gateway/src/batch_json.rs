@@ -6,7 +6,7 @@ use std::io::Write;
 
 use account::{BatchAction, BatchCall, BatchResult};
 use bytes::Bytes;
-use model::{PartitionKey, Value};
+use model::{Charge, Number, PartitionKey, Value};
 
 use crate::{
     error::{Error, excerpt, write_string},
@@ -135,13 +135,21 @@ pub(crate) fn encode(results: &[BatchResult]) -> Vec<u8> {
     out
 }
 
+/// Wire: a result has the charge as it is, only the header's sum is rounded.
+fn exact(charge: Charge) -> Number {
+    // Invariant: a charge is finite; the default can't be taken.
+    Number::from_f64(charge.as_f64()).unwrap_or_else(|| Number::from_u64(charge.hundredths() / 100))
+}
+
 fn encode_result(out: &mut Vec<u8>, result: &BatchResult) {
     let status = result.status;
     // Writing into memory does not fail.
     let _ = write!(
         out,
         "{{\"statusCode\":{},\"subStatusCode\":{},\"requestCharge\":{}",
-        status.code, status.sub, result.charge
+        status.code,
+        status.sub,
+        exact(result.charge)
     );
     if let Some(etag) = &result.etag {
         out.extend_from_slice(b",\"eTag\":");

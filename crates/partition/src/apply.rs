@@ -14,7 +14,7 @@ impl Partition {
     pub fn read(&self, at: &Logical, id: &str, if_none_match: Option<&str>) -> Result<ItemOutcome> {
         let reader = self.reader();
         let place = Place::new(at, &reader.settings.definition);
-        let (number, record) = reader.find(&place, id)?.ok_or(Error::ItemMissing)?;
+        let (number, record) = reader.find(&place, id)?.ok_or(Error::missing())?;
         self.has_seen(record.moment.lsn);
         let etag = record.etag();
         let item_lsn = Some(record.moment.lsn);
@@ -74,7 +74,7 @@ impl Partition {
         for (index, call) in calls.into_iter().enumerate() {
             match ground.step(call, &self.inner().env) {
                 Ok(step) => steps.push(step),
-                Err(error) => return self.refused(Refusal { index, error }, n_calls),
+                Err(error) => return self.refused(Refusal::new(index, error), n_calls),
             }
         }
         let committed = match self.transact(&ground, &steps).await {
@@ -88,14 +88,16 @@ impl Partition {
         Ok(BatchApplied { results, committed: true, lsn: committed.lsn, charge })
     }
 
-    /// The failing call with its own error, all others failed with it.
+    /// The failing call with its own error, all others failed with it. Those before it were done and are paid for.
     fn refused(&self, refusal: Refusal, n_calls: usize) -> Result<BatchApplied> {
-        let Refusal { index, error } = refusal;
+        let Refusal { index, error, charges } = refusal;
         if is_whole(&error) {
             return Err(error);
         }
-        let charge = error.charge().max(Charge::ZERO);
-        let mut results: Vec<_> = (0..n_calls).map(|_| Err(Error::FailedDependency)).collect();
+        let charge = charges.iter().sum::<Charge>() + error.charge();
+        let undone = charges.into_iter().chain(std::iter::repeat(Charge::ZERO));
+        let mut results: Vec<_> =
+            undone.take(n_calls).map(|charge| Err(Error::FailedDependency { charge })).collect();
         if let Some(slot) = results.get_mut(index) {
             *slot = Err(error);
         }

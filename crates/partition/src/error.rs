@@ -13,12 +13,12 @@ pub enum Error {
         "Entity with the specified id does not exist in the system. \
          More info: https://aka.ms/cosmosdb-tsg-not-found"
     )]
-    ItemMissing,
+    ItemMissing { charge: Charge },
     #[error("Entity with the specified id already exists in the system.")]
-    ItemExists,
+    ItemExists { charge: Charge },
     /// Wire: a taken unique key reads like a taken id.
     #[error("Entity with the specified id already exists in the system.")]
-    UniqueKeyTaken,
+    UniqueKeyTaken { charge: Charge },
     #[error("Operation cannot be performed because one of the specified precondition is not met.")]
     EtagMismatch,
     #[error("One of the specified pre-condition is not met")]
@@ -46,7 +46,7 @@ pub enum Error {
     BatchTooLong,
     /// Another operation of the batch failed, so this one did not happen.
     #[error("another operation of the batch failed")]
-    FailedDependency,
+    FailedDependency { charge: Charge },
     #[error(
         "Full-Fidelity Feed is not available: the All Versions and Deletes change feed mode \
          must be enabled on the container"
@@ -97,8 +97,8 @@ fn size_text(bytes: u64) -> String {
 impl Failure for Error {
     fn status(&self) -> Status {
         match self {
-            Self::ItemMissing => Status::NOT_FOUND,
-            Self::ItemExists | Self::UniqueKeyTaken => Status::CONFLICT,
+            Self::ItemMissing { .. } => Status::NOT_FOUND,
+            Self::ItemExists { .. } | Self::UniqueKeyTaken { .. } => Status::CONFLICT,
             Self::EtagMismatch => Status::PRECONDITION_FAILED,
             Self::PatchConditionUnmet => Status::PATCH_CONDITION,
             Self::PartitionKeyMismatch => Status::PK_MISMATCH,
@@ -109,7 +109,7 @@ impl Failure for Error {
             | Self::BatchTooLong
             | Self::VersionsDisabled
             | Self::VersionsTrimmed => Status::BAD_REQUEST,
-            Self::FailedDependency => Status::FAILED_DEPENDENCY,
+            Self::FailedDependency { .. } => Status::FAILED_DEPENDENCY,
             Self::Item(error) => error.status(),
             Self::PartitionKey(error) => error.status(),
             Self::Query(error) => error.status(),
@@ -141,6 +141,19 @@ impl Failure for Error {
 }
 
 impl Error {
+    /// There is no item to read.
+    pub(crate) fn missing() -> Error {
+        Error::ItemMissing { charge: crate::charge::nothing() }
+    }
+
+    /// The same failure of a write, which costs more.
+    pub(crate) fn of_write(self) -> Error {
+        match self {
+            Error::ItemMissing { .. } => Error::ItemMissing { charge: crate::charge::refused() },
+            other => other,
+        }
+    }
+
     /// Returns the price of finding out. Failures that needed no store are free.
     pub fn charge(&self) -> Charge {
         crate::charge::failure(self)

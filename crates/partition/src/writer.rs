@@ -231,7 +231,7 @@ impl Partition {
         ground: &Ground,
         steps: &[Step],
     ) -> Result<Committed, Refusal> {
-        let first = |error: Error| Refusal { index: 0, error };
+        let first = |error: Error| Refusal::new(0, error);
         if steps.iter().all(Step::is_read) {
             return self.only_read(ground, steps);
         }
@@ -286,7 +286,7 @@ impl Partition {
         let early = run(ground, &view, steps);
         let mut writer = inner.writer.lock();
         if let Err(error) = writer.check_fence() {
-            let refusal = Refusal { index: 0, error };
+            let refusal = Refusal::new(0, error);
             let generation = writer.generation;
             return Submitted::Refused { refusal, relies_on: Lsn::ZERO, generation };
         }

@@ -121,7 +121,7 @@ fn family(family: u8, rest: &[u8]) -> Vec<u8> {
 pub(crate) fn terms(text: &str) -> BTreeSet<Vec<u8>> {
     let mut terms = BTreeSet::new();
     let mut paths = BTreeMap::new();
-    let walked = each_term(text, &IndexPolicy::all(), |path, term| {
+    let walked = each_term(text, &IndexPolicy::all(), |path, term, _| {
         let n_paths = paths.len() as u64;
         let number = *paths.entry(path.to_owned()).or_insert(n_paths);
         terms.insert([&number.to_be_bytes()[6..], term].concat());

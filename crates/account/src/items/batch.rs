@@ -24,7 +24,8 @@ impl ItemRequest<'_> {
             calls.into_iter().map(|call| self.prepare(&at, call)).collect();
         if let Some(results) = refused(&prepared) {
             let facts = self.facts_of(range.id(), range.partition.lsn());
-            return Ok(answer(results, facts));
+            let charge = results.iter().map(|result| result.charge).sum();
+            return Ok(answer(results, Facts { charge, ..facts }));
         }
         let prepared = prepared.into_iter().filter_map(Result::ok).collect();
         let applied = range
@@ -105,7 +106,7 @@ pub(super) fn is_minimal(call: &BatchCall) -> bool {
 fn refused(prepared: &[Result<ItemCall>]) -> Option<Vec<BatchResult>> {
     let fault = prepared.iter().position(Result::is_err)?;
     let results = prepared.iter().enumerate().map(|(index, call)| match call {
-        Err(error) if index == fault => failure(error, Charge::ZERO),
+        Err(error) if index == fault => failure(error, partition::charge::refused()),
         Ok(_) | Err(_) => dependent(),
     });
     Some(results.collect())

@@ -36,7 +36,7 @@ use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::meter::Budget;
 use crate::operation::{
-    ItemAction, ItemOperation, KEY_REQUIRED_SINCE, Options, Principal, ResourceKind,
+    Consistency, ItemAction, ItemOperation, KEY_REQUIRED_SINCE, Options, Principal, ResourceKind,
 };
 use crate::outcome::{Facts, Failed, Outcome};
 use crate::range_map::Range;
@@ -107,7 +107,16 @@ pub(crate) async fn execute(
         ItemAction::ReadFeed | ItemAction::ChangeFeed { .. } | ItemAction::Query { .. }
     );
     let answer = if right(&action) == Right::Read {
-        request.run(action).await
+        let mut answer = request.run(action).await;
+        // Wire: a quorum answers strong and bounded reads, and each of its two replicas is paid for.
+        if request.reads_of_a_quorum() {
+            let facts = match &mut answer {
+                Ok(outcome) => &mut outcome.facts,
+                Err(failed) => &mut *failed.facts,
+            };
+            facts.charge = facts.charge * 2;
+        }
+        answer
     } else {
         request.write(action).await
     };
@@ -194,6 +203,11 @@ impl ItemRequest<'_> {
             return Err(Error::NotSupported("a trigger on this operation"));
         }
         Ok(())
+    }
+
+    fn reads_of_a_quorum(&self) -> bool {
+        let level = self.options.consistency.unwrap_or(self.inner.options().default_consistency);
+        matches!(level, Consistency::Strong | Consistency::BoundedStaleness)
     }
 
     /// Carries out a write. While its range is being replaced it waits for the new one, for a while.
@@ -360,13 +374,11 @@ impl ItemRequest<'_> {
     }
 }
 
-/// Wire: what it costs to be told to come back later.
-const THROTTLED_CHARGE: Charge = Charge::from_hundredths(38);
-
 fn charge_of(error: &Error) -> Charge {
     match error {
         Error::Partition(error) => error.charge(),
-        Error::Throttled { .. } => THROTTLED_CHARGE,
+        Error::Throttled { .. } => partition::charge::throttled(),
+        Error::Item(_) | Error::KeyMismatch => partition::charge::refused(),
         _ => Charge::ZERO,
     }
 }

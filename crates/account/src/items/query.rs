@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{Charge, EpkRange, Failure, PartitionKeyDefinition, Status, Value};
 use partition::Source;
+use partition::charge::{self, Asked};
 use query::{
     Features, ItemSource, PageRequest, PrepareOptions, ResumeFilter, Statement, WatchedSource,
 };
@@ -263,7 +264,7 @@ impl ItemRequest<'_> {
                 .run_statement(statement, &source, &request, extras, &mut totals)
                 .map_err(|error| self.fail_query(range, error))?;
             let texts = self.texts(&rows, extras, &mut totals);
-            page.add(range, texts, query_facts::charge(&rows.metrics));
+            page.add(range, texts, charge::query(&rows.metrics, self.asked(extras)));
             if let Some(next) = rows.continuation {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });
                 break;
@@ -275,9 +276,14 @@ impl ItemRequest<'_> {
         // What can hold nothing is not worth a page of its own.
         walk.cursors.retain(|cursor| target.can_hold(&cursor.epks));
         // A query that no range can answer still costs a look at the plan.
-        page.charge = page.charge.max(query_facts::charge(&query::Metrics::default()));
+        page.charge = page.charge.max(charge::query(&query::Metrics::default(), Asked::default()));
         totals.elapsed = self.time_for(extras).saturating_sub(started);
         Ok((page, walk, totals))
+    }
+
+    /// What of the request its charge depends on.
+    pub(super) fn asked(&self, extras: Extras) -> Asked {
+        Asked { has_key: self.key.is_some(), calls_functions: extras.may_call_udfs }
     }
 
     /// Runs a statement, with a stopwatch if somebody wants to know.
@@ -342,7 +348,7 @@ impl ItemRequest<'_> {
         let is_ours = error.is_our_fault();
         let mut failed = self.fail_at(range, error);
         if !is_ours {
-            failed.facts.charge = query_facts::charge(&query::Metrics::default());
+            failed.facts.charge = charge::query(&query::Metrics::default(), Asked::default());
         }
         failed
     }

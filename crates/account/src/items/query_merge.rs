@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
-use model::Charge;
-use query::{MergedSource, PageRequest, Statement};
+use partition::charge::{self, Asked};
+use query::{MergedSource, Metrics, PageRequest, Statement};
 
 use super::ItemRequest;
 use super::feed::Page;
 use super::query::{Extras, PAGE_TIME, Target, account_error};
-use super::query_facts::{self, Totals};
+use super::query_facts::Totals;
 use crate::operation::IndexMetrics;
 use crate::outcome::Failed;
 use crate::range_map::Range;
@@ -61,7 +61,7 @@ impl ItemRequest<'_> {
         let rows = self
             .run_statement(statement, &source, &request, extras, &mut totals)
             .map_err(|error| self.fail(account_error(error)))?;
-        charge(&mut page, &ranges, &rows);
+        charge(&mut page, &ranges, &rows.metrics, self.asked(extras));
         page.rows = self.texts(&rows, extras, &mut totals);
         totals.elapsed = self.time_for(extras).saturating_sub(started);
         walk.cursors = VecDeque::new();
@@ -72,14 +72,13 @@ impl ItemRequest<'_> {
     }
 }
 
-/// Charges what the rows took to the ranges alike; each of them costs a look, as it would cost a request.
-fn charge<'r>(page: &mut Page<'r>, ranges: &[&'r Range], rows: &query::Page) {
-    let look = query_facts::charge(&query::Metrics::default());
-    let total = query_facts::charge(&rows.metrics).hundredths();
-    let n_ranges = u64::try_from(ranges.len().max(1)).unwrap_or(u64::MAX);
-    let share = total.saturating_sub(look.hundredths()).div_ceil(n_ranges);
+/// Charges what the rows took to the ranges alike; each of them costs a visit, as it would cost a request.
+fn charge<'r>(page: &mut Page<'r>, ranges: &[&'r Range], metrics: &Metrics, asked: Asked) {
+    let visit = charge::query_visit(metrics, asked);
+    let n_ranges = u64::try_from(ranges.len()).unwrap_or(u64::MAX);
+    let share = charge::query_rows(metrics, asked).share(1, n_ranges);
     for range in ranges {
-        page.add(range, Vec::new(), look + Charge::from_hundredths(share));
+        page.add(range, Vec::new(), visit + share);
     }
-    page.charge = page.charge.max(look);
+    page.charge = page.charge.max(visit);
 }

@@ -136,9 +136,8 @@ impl Bucket {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "charges stay far below 2^52 hundredths")]
 pub(crate) fn units(charge: Charge) -> f64 {
-    charge.hundredths() as f64 / 100.0
+    charge.as_f64()
 }
 
 #[cfg(test)]

@@ -65,9 +65,8 @@ impl Sketch {
         if n_halves == 64 {
             self.faded_at = now;
         }
-        let halve = |charge: Charge| {
-            Charge::from_hundredths(charge.hundredths().checked_shr(n_halves).unwrap_or(0))
-        };
+        let halve =
+            |charge: Charge| Charge::from_parts(charge.parts().checked_shr(n_halves).unwrap_or(0));
         self.total = halve(self.total);
         for place in self.places.values_mut() {
             place.charge = halve(place.charge);

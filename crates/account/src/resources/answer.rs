@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::{Charge, Lsn, Object, RangeId, Status, Value};
 
+use super::price;
 use crate::account::{Inner, Request};
 use crate::catalog::link::{Found, name_path};
 use crate::catalog::record::Record;
@@ -18,10 +19,6 @@ use crate::outcome::{Body, CATALOG, Facts, Outcome};
 use crate::relocate;
 use crate::seal::Sealer;
 use crate::session;
-
-/// Wire: metadata charges are flat.
-pub(super) const READ_CHARGE: Charge = Charge::from_hundredths(100);
-pub(super) const WRITE_CHARGE: Charge = Charge::from_hundredths(495);
 
 /// The resource as its readers see it: a permission with its token, a container as old clients know containers.
 pub(super) fn shown(
@@ -222,7 +219,7 @@ pub(super) fn feed(
     let owner_rid: Option<Arc<str>> = found.record().map(|record| record.rid.to_string().into());
     let (quota, usage) = feed_quota(tables, found.number(), kind);
     let facts = Facts {
-        charge: READ_CHARGE,
+        charge: price::read(kind),
         quota,
         usage,
         owner_path: found.record().map(|_| name_path(&found.chain).into()),

@@ -2,6 +2,7 @@
 
 mod answer;
 mod find;
+mod price;
 mod read;
 mod write;
 

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use model::{Status, Value};
 
-use super::answer::{READ_CHARGE, answer, facts, feed, shown, to_bytes};
+use super::answer::{answer, facts, feed, shown, to_bytes};
 use super::find::{find_feed, find_one};
+use super::price;
 use crate::access::Right;
 use crate::account::{Inner, Request};
 use crate::catalog::permissions;
@@ -27,11 +28,16 @@ pub(crate) fn read(inner: &Inner, request: Request<'_>, link: &Link) -> Result<O
     {
         let facts = Facts {
             item_lsn: None,
-            ..facts(&inner.catalog.tables(), request.options, &found.chain, READ_CHARGE)
+            ..facts(
+                &inner.catalog.tables(),
+                request.options,
+                &found.chain,
+                price::read(record.kind),
+            )
         };
         return Ok(Outcome { status: Status::NOT_MODIFIED, body: Body::Empty, facts });
     }
-    Ok(answer(inner, request, record, Status::OK, READ_CHARGE, seconds))
+    Ok(answer(inner, request, record, Status::OK, price::read(record.kind), seconds))
 }
 
 pub(crate) fn list(

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::{Object, Status};
 
-use super::answer::{WRITE_CHARGE, answer, facts};
+use super::answer::{answer, facts};
 use super::find::{find_feed, find_one};
+use super::price;
 use crate::access::Right;
 use crate::account::{Inner, Request};
 use crate::body;
@@ -66,8 +67,12 @@ pub(crate) async fn create(
         }
     };
     let (record, is_created) = inner.catalog.change(draft).await?;
-    let status = if is_created { Status::CREATED } else { Status::OK };
-    Ok(answer(inner, request, &record, status, WRITE_CHARGE, seconds))
+    let (status, charge) = if is_created {
+        (Status::CREATED, price::create(kind, request.options))
+    } else {
+        (Status::OK, price::replace())
+    };
+    Ok(answer(inner, request, &record, status, charge, seconds))
 }
 
 pub(crate) async fn replace(
@@ -95,7 +100,7 @@ pub(crate) async fn replace(
     if record.kind == ResourceKind::Offer {
         inner.relocations.due.notify_one();
     }
-    Ok(answer(inner, request, &record, Status::OK, WRITE_CHARGE, seconds))
+    Ok(answer(inner, request, &record, Status::OK, price::replace(), seconds))
 }
 
 pub(crate) async fn delete(inner: &Inner, request: Request<'_>, link: &Link) -> Result<Outcome> {
@@ -115,7 +120,7 @@ pub(crate) async fn delete(inner: &Inner, request: Request<'_>, link: &Link) -> 
     let facts = Facts {
         etag: None,
         item_lsn: None,
-        ..facts(&tables, request.options, &found.chain, WRITE_CHARGE)
+        ..facts(&tables, request.options, &found.chain, price::delete())
     };
     Ok(Outcome { status: Status::NO_CONTENT, body: Body::Empty, facts })
 }

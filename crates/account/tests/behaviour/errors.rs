@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use account::{Error, PolicyError, RelocationError, ThroughputError};
 use expect_test::expect_file;
-use model::{Failure, RangeId};
+use model::{Charge, Failure, RangeId};
 
 /// One of each. The match below breaks the build when a variant is missing here.
 fn account_errors() -> Vec<Error> {
@@ -171,16 +171,16 @@ fn container_errors() -> Vec<Error> {
 
 fn partition_errors() -> Vec<Error> {
     let errors = [
-        partition::Error::ItemMissing,
-        partition::Error::ItemExists,
-        partition::Error::UniqueKeyTaken,
+        partition::Error::ItemMissing { charge: Charge::ZERO },
+        partition::Error::ItemExists { charge: Charge::ZERO },
+        partition::Error::UniqueKeyTaken { charge: Charge::ZERO },
         partition::Error::EtagMismatch,
         partition::Error::PatchConditionUnmet,
         partition::Error::PartitionKeyMismatch,
         partition::Error::LogicalPartitionFull { bytes_max: 20 << 30 },
         partition::Error::PatchInvalid("…".into()),
         partition::Error::PatchUnfit { operation: 1, reason: "….".into() },
-        partition::Error::FailedDependency,
+        partition::Error::FailedDependency { charge: Charge::ZERO },
         partition::Error::VersionsTrimmed,
         partition::Error::Forgotten,
         partition::Error::Fenced,

@@ -60,7 +60,7 @@ async fn over_the_throughput_requests_get_429_and_succeed_when_they_obey() {
     let refused = client.items().create(&item(n_written, "a")).await;
     assert_eq!((refused.status.code, refused.status.sub), (429, 3200));
     assert!(refused.message.starts_with("Request rate is large"), "{}", refused.message);
-    assert_eq!(refused.facts.charge, Charge::from_hundredths(38));
+    assert_eq!(refused.facts.charge.hundredths(), 38);
     let wait = refused.retry_after_ms.unwrap();
     client.env.advance(Duration::from_millis(wait));
     client.items().create(&item(n_written, "a")).await.expect(201);

@@ -53,8 +53,7 @@ fn encode(result: &BatchResult) -> Vec<u8> {
     }
     row.push(code::FLOAT64);
     put_varuint(&mut row, 6);
-    #[expect(clippy::cast_precision_loss, reason = "charges stay far below 2^53 hundredths")]
-    let units = result.charge.hundredths() as f64 / 100.0;
+    let units = result.charge.as_f64();
     row.extend_from_slice(&units.to_le_bytes());
     row
 }

@@ -60,6 +60,24 @@ impl BookView {
 }
 
 impl Book {
+    /// The book of a partition without items.
+    #[cfg(test)]
+    pub(crate) fn for_tests(policy: &IndexPolicy) -> Book {
+        Book {
+            rules: Arc::new(Rules::settled(policy.clone())),
+            epoch: 0,
+            progress: 0,
+            numbers: Numbers::new(),
+            n_paths: 0,
+            texts: Vec::new(),
+            absent: Absent::empty(),
+            rebuilt: None,
+            unsaved: BTreeSet::new(),
+            is_state_unsaved: false,
+            version: 0,
+        }
+    }
+
     /// Reads the book of a partition with `n_items` items.
     pub(crate) fn load(snapshot: &dyn Snapshot, keys: Keys, n_items: u64) -> Result<Book> {
         let state = snapshot.get(&keys.index_state())?;

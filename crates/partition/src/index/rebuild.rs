@@ -67,7 +67,7 @@ fn step(marks: &mut Marks<'_>, items_max: usize) -> Result<bool> {
     for (number, record) in &texts {
         let text = record.text();
         let book = marks.book.view();
-        let change = TermChange::new(Some(text), Some(text), &rules, &book)?;
+        let change = TermChange::new(Some(text), Some(text), &book)?;
         change.seal(keys, *number, &mut marks.book, &mut marks.batch);
     }
     marks.book.advance(last.filter(|_| !is_done));

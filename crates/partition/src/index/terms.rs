@@ -3,7 +3,7 @@
 //! Hot path: runs over every item written, before the writer lock. One buffer per item holds all terms.
 
 use bytes::Bytes;
-use query::index::{IndexPolicy, each_term, each_vector};
+use query::index::{Counted, IndexPolicy, each_term, each_vector};
 use store::Batch;
 
 use super::book::{Book, BookView};
@@ -11,14 +11,29 @@ use super::rules::Rules;
 use crate::keys::Keys;
 use crate::{Error, Result};
 
-/// A path as text, and a term at it.
-pub(crate) type Unnumbered = (String, Vec<u8>);
+/// A path as text, a term at it, and what of it is counted.
+pub(crate) type Unnumbered = (String, Vec<u8>, Counted);
 
 /// Terms with the numbers of their paths, in order and each once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     bytes: Vec<u8>,
-    list: Vec<(u16, u32, u32)>,
+    list: Vec<Entry>,
+}
+
+/// The number of a path and where the term stands.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    path: u16,
+    counted: Counted,
+    start: u32,
+    end: u32,
+}
+
+impl Entry {
+    fn term(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
 }
 
 impl Terms {
@@ -35,42 +50,43 @@ impl Terms {
             return Ok(terms);
         }
         let text = std::str::from_utf8(text).map_err(|_| NOT_JSON)?;
-        each_term(text, policy, |path, term| match book.number(path) {
-            Some(number) => terms.push(number, term),
+        each_term(text, policy, |path, term, counted| match book.number(path) {
+            Some(number) => terms.push(number, term, counted),
             None if book.is_full() => {}
-            None => unnumbered.push((path.to_owned(), term.to_vec())),
+            None => unnumbered.push((path.to_owned(), term.to_vec(), counted)),
         })
         .map_err(|_| NOT_JSON)?;
         terms.sort();
         Ok(terms)
     }
 
-    fn push(&mut self, path: u16, term: &[u8]) {
+    fn push(&mut self, path: u16, term: &[u8], counted: Counted) {
         // Invariant: an item has two MiB, so offsets fit.
         let start = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         self.bytes.extend_from_slice(term);
         let end = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
-        self.list.push((path, start, end));
+        self.list.push(Entry { path, counted, start, end });
     }
 
     fn sort(&mut self) {
         let Terms { bytes, list } = self;
-        let term = |&(path, start, end): &(u16, u32, u32)| {
-            (path, bytes.get(start as usize..end as usize).unwrap_or_default())
-        };
-        list.sort_unstable_by(|left, right| term(left).cmp(&term(right)));
-        list.dedup_by(|left, right| term(left) == term(right));
+        let key = |entry: &Entry| (entry.path, entry.term(bytes));
+        list.sort_unstable_by(|left, right| key(left).cmp(&key(right)));
+        list.dedup_by(|left, right| key(left) == key(right));
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
-        self.list.iter().map(|&(path, start, end)| {
-            (path, self.bytes.get(start as usize..end as usize).unwrap_or_default())
-        })
+        self.list.iter().map(|entry| (entry.path, entry.term(&self.bytes)))
+    }
+
+    /// The same with what is counted of each.
+    pub(super) fn counted(&self) -> impl Iterator<Item = (u16, &[u8], Counted)> {
+        self.list.iter().map(|entry| (entry.path, entry.term(&self.bytes), entry.counted))
     }
 
     /// The paths at which the item has a value, ascending.
     pub(crate) fn paths(&self) -> Vec<u16> {
-        let mut paths: Vec<u16> = self.list.iter().map(|(path, _, _)| *path).collect();
+        let mut paths: Vec<u16> = self.list.iter().map(|entry| entry.path).collect();
         paths.dedup();
         paths
     }
@@ -79,11 +95,11 @@ impl Terms {
     fn filtered(&self, other: &Terms, keep: impl Fn(bool) -> bool) -> Terms {
         let mut kept = Terms::default();
         let mut others = other.iter().peekable();
-        for own in self.iter() {
-            while others.next_if(|other| *other < own).is_some() {}
-            let is_in_both = others.peek() == Some(&own);
+        for (path, term, counted) in self.counted() {
+            while others.next_if(|other| *other < (path, term)).is_some() {}
+            let is_in_both = others.peek() == Some(&(path, term));
             if keep(is_in_both) {
-                kept.push(own.0, own.1);
+                kept.push(path, term, counted);
             }
         }
         kept
@@ -98,8 +114,8 @@ impl Terms {
     }
 
     fn merged(mut self, other: &Terms) -> Terms {
-        for (path, term) in other.iter() {
-            self.push(path, term);
+        for (path, term, counted) in other.counted() {
+            self.push(path, term, counted);
         }
         self.sort();
         self
@@ -129,6 +145,27 @@ impl Held {
         }
         Ok(held)
     }
+
+    /// Derives what the index holds of a stored item, whose paths without a number it never had.
+    pub(crate) fn stored(text: &[u8], book: &BookView) -> Result<Held> {
+        Held::of(text, &book.rules, book, &mut Vec::new())
+    }
+}
+
+/// The terms of a version that is to be written, derived once: its charge counts them, its commit writes them.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(super) terms: Terms,
+    /// Terms at paths that get their numbers when the change is sealed.
+    pub(super) unnumbered: Vec<Unnumbered>,
+}
+
+impl Wanted {
+    pub(crate) fn of(text: &[u8], book: &BookView) -> Result<Wanted> {
+        let mut unnumbered = Vec::new();
+        let terms = Terms::of(text, &book.rules.policy, book, &mut unnumbered)?;
+        Ok(Wanted { terms, unnumbered })
+    }
 }
 
 /// What one write changes in the index.
@@ -149,39 +186,46 @@ impl TermChange {
     pub(crate) fn new(
         old: Option<&[u8]>,
         new: Option<&[u8]>,
-        rules: &Rules,
         book: &BookView,
     ) -> Result<TermChange> {
+        let held = old.map(|text| Held::stored(text, book)).transpose()?;
+        let wanted = new.map(|text| Wanted::of(text, book)).transpose()?;
+        TermChange::between(held, wanted.zip(new), &book.rules)
+    }
+
+    /// Compares what the index holds of an item with the terms that it will have, and its text.
+    pub(crate) fn between(
+        held: Option<Held>,
+        new: Option<(Wanted, &[u8])>,
+        rules: &Rules,
+    ) -> Result<TermChange> {
         let mut change = TermChange::default();
-        // A path of the old text without a number is one that the index never had.
-        let mut unknown = Vec::new();
-        let held = match old {
-            Some(text) => Held::of(text, rules, book, &mut unknown)?,
-            None => Held::default(),
-        };
-        let wanted = match new {
-            Some(text) => Terms::of(text, &rules.policy, book, &mut change.unnumbered)?,
-            None => Terms::default(),
-        };
         let has_declared = rules.policy.declared().next().is_some();
-        let text = new.filter(|_| has_declared).and_then(|text| std::str::from_utf8(text).ok());
-        if let Some(text) = text {
+        let text = new.as_ref().map(|(_, text)| *text).filter(|_| has_declared);
+        if let Some(text) = text.and_then(|text| std::str::from_utf8(text).ok()) {
             each_vector(text, &rules.policy, |name, term, packed| {
                 change.vectors.push((name.to_owned(), term.to_vec(), packed));
             })
             .map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
         }
-        change.deletes = held.perhaps.without(&wanted);
-        change.paths = new.is_some().then(|| wanted.paths());
-        change.puts = if old.is_some() { wanted.without(&held.surely) } else { wanted };
+        change.paths = new.as_ref().map(|(wanted, _)| wanted.terms.paths());
+        let wanted = new.map(|(wanted, _)| wanted).unwrap_or_default();
+        change.unnumbered = wanted.unnumbered;
+        match held {
+            Some(held) => {
+                change.deletes = held.perhaps.without(&wanted.terms);
+                change.puts = wanted.terms.without(&held.surely);
+            }
+            None => change.puts = wanted.terms,
+        }
         Ok(change)
     }
 
     /// Adds the change of an item to a batch and to the book, under the writer lock.
     pub(crate) fn seal(mut self, keys: Keys, number: u64, book: &mut Book, batch: &mut Batch) {
-        for (path, term) in std::mem::take(&mut self.unnumbered) {
+        for (path, term, counted) in std::mem::take(&mut self.unnumbered) {
             let Some(path) = book.number_of(&path) else { continue };
-            self.puts.push(path, &term);
+            self.puts.push(path, &term, counted);
             if let Some(paths) = &mut self.paths
                 && let Err(at) = paths.binary_search(&path)
             {

@@ -25,7 +25,6 @@ pub(crate) struct ItemRecord {
     pub(crate) ts: u32,
     /// The item's own `ttl`; zero when it has none (zero is no legal value).
     pub(crate) ttl: i32,
-    pub(crate) n_terms: u32,
     text_at: usize,
 }
 
@@ -35,10 +34,11 @@ impl ItemRecord {
         let moment = Moment { lsn: Lsn(fields.u64()?), seq: fields.u16()? };
         let ts = fields.u32()?;
         let ttl = i32::from_be_bytes(fields.array()?);
-        let n_terms = fields.u32()?;
+        // How many scalars the item has; nothing needs it any more.
+        fields.u32()?;
         let place_bytes = usize::from(fields.u16()?);
         fields.take(place_bytes)?;
-        Ok(ItemRecord { moment, ts, ttl, n_terms, text_at: HEADER_BYTES + place_bytes, bytes })
+        Ok(ItemRecord { moment, ts, ttl, text_at: HEADER_BYTES + place_bytes, bytes })
     }
 
     pub(crate) fn text(&self) -> &[u8] {
@@ -149,7 +149,7 @@ mod tests {
         let bytes = fresh.stamp(moment, 1_700_000_000);
         let record = ItemRecord::decode(bytes.clone()).unwrap();
         assert_eq!((record.moment, record.ts, record.ttl), (moment, 1_700_000_000, -1));
-        assert_eq!((record.n_terms, record.text()), (7, &br#"{"id":"a"}"#[..]));
+        assert_eq!(record.text(), br#"{"id":"a"}"#);
         assert_eq!((record.place(), record.place_bytes()), (place.clone(), place.as_bytes()));
         for length in 0..HEADER_BYTES + place.as_bytes().len() {
             assert!(ItemRecord::decode(bytes.slice(..length)).is_err(), "{length}");

@@ -174,7 +174,7 @@ impl Builder {
             let old_text = old.as_ref().map(ItemRecord::text);
             let new_text = new.map(ItemRecord::text);
             let view = self.book.view();
-            let terms = TermChange::new(old_text, new_text, &view.rules, &view)?;
+            let terms = TermChange::new(old_text, new_text, &view)?;
             terms.seal(self.keys, *number, &mut self.book, &mut sheet.batch);
             if let Some(new) = new {
                 self.install(&mut sheet, *number, new)?;

@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
     fn read(&self, id: String) -> Result<String> {
         let mut host = self.host.lock();
         let outcome = host.transaction()?.apply(ItemCall::new(ItemOp::Read { id }))?;
-        to_text(&outcome.body.ok_or(Error::ItemMissing)?)
+        to_text(&outcome.body.ok_or(Error::missing())?)
     }
 
     /// Returns the answer that a post-trigger set, if one did.
@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
         // A run that was given up may still hold the host; then its transaction ends with it.
         let taken = self.host.try_lock().and_then(|mut host| host.take().ok());
         let charge = taken.map_or(Charge::ZERO, |transaction| transaction.charge);
-        let charge = charge.max(crate::charge::nothing());
+        let charge = crate::charge::script(charge);
         let error = self.partition.settle_read(self.relies_on).await.err().unwrap_or(error);
         ExecutionFailed { error, log: self.log, charge }
     }

@@ -148,7 +148,8 @@ impl Transaction {
             continuation,
         };
         let page = statement.run(&*self, &request)?;
-        self.charge += charge::query(&page.metrics);
+        let asked = charge::Asked { has_key: true, calls_functions: false };
+        self.charge += charge::query(&page.metrics, asked);
         Ok(page)
     }
 }

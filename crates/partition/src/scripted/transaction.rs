@@ -103,7 +103,7 @@ impl Transaction {
     /// Gives what was just written its number and an etag that no other version has.
     fn promise(&mut self, done: &Done) -> Result<()> {
         let Shown::Written { slot, new } = &done.shown else { return Ok(()) };
-        self.written_bytes += new.weight.bytes;
+        self.written_bytes += new.record.text().len();
         let number = match self.paused.slots[*slot].number() {
             Some(number) => number,
             None => self.partition.promise_number(&self.view)?,
@@ -147,7 +147,7 @@ impl Transaction {
         let container = self.ground.settings.container;
         let rid = Rid::parse(rid)
             .filter(|rid| rid.kind() == RidKind::Item && rid.container_rid() == Some(container));
-        let number = rid.and_then(|rid| rid.ordinal()).ok_or(Error::ItemMissing)?;
+        let number = rid.and_then(|rid| rid.ordinal()).ok_or(Error::missing())?;
         let paused = std::mem::take(&mut self.paused);
         let mut running = Running::resume(&self.ground, &self.view, paused);
         let id = running.id_of(number);
@@ -158,7 +158,7 @@ impl Transaction {
     /// Puts the commit on its way. Everything after this only waits.
     pub(crate) fn submit(self) -> Result<Submitted> {
         let Transaction { partition, ground, view, paused, relies_on, ts, charge, main, .. } = self;
-        let charge = charge.max(charge::nothing());
+        let charge = charge::script(charge);
         let results = main.into_iter().collect();
         if self.n_writes == 0 {
             return Ok(Submitted { partition, ground, charge, results, relies_on, ts, sent: None });

@@ -180,13 +180,13 @@ impl Slot {
             (Image::Absent | Image::Stored, _) => None,
         };
         let promised = self.provisional.map(|provisional| provisional.number);
-        let old = self.base.as_ref().map(|base| base.record.text());
         let terms = match &self.image {
             Image::Stored => None,
-            Image::Absent if old.is_none() => None,
-            Image::Absent => Some(TermChange::new(old, None, &book.rules, book)?),
+            Image::Absent if self.base.is_none() => None,
+            Image::Absent => Some(TermChange::between(self.held, None, &book.rules)?),
             Image::Written(new) => {
-                Some(TermChange::new(old, Some(new.record.text()), &book.rules, book)?)
+                let wanted = self.wanted.map(|wanted| (wanted, new.record.text()));
+                Some(TermChange::between(self.held, wanted, &book.rules)?)
             }
         };
         Ok(SlotDraft { base: self.base, promised, put, terms })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{ItemBody, Status};
+use model::{Charge, ItemBody, Status};
 use query::Statement;
 
 use super::draft::{Done, Draft, Shown, VersionDraft};
@@ -12,6 +12,7 @@ use super::slot::{Base, Image, Slot};
 use super::step::{Action, Ground, New, Step};
 use super::{View, unique};
 use crate::charge;
+use crate::index::{Held, Wanted};
 use crate::patch::holds;
 use crate::reader::{Death, render};
 use crate::record::{ItemRecord, LogicalRecord, VersionKind, decode_number};
@@ -22,17 +23,31 @@ use crate::{Error, Patch, Result};
 pub(crate) struct Refusal {
     pub(crate) index: usize,
     pub(crate) error: Error,
+    /// What the steps before it cost, which are undone and paid for.
+    pub(crate) charges: Vec<Charge>,
+}
+
+impl Refusal {
+    pub(crate) fn new(index: usize, error: Error) -> Refusal {
+        Refusal { index, error, charges: Vec::new() }
+    }
 }
 
 /// Runs all steps in order; the first that fails refuses the whole.
 pub(crate) fn run(ground: &Ground, view: &View, steps: &[Step]) -> Result<Draft, Refusal> {
-    let refuse = |index: usize| move |error: Error| Refusal { index, error };
-    let mut running = Running::begin(ground, view).map_err(refuse(0))?;
-    let mut results = Vec::with_capacity(steps.len());
+    let refuse = |error: Error| Refusal::new(0, error);
+    let mut running = Running::begin(ground, view).map_err(refuse)?;
+    let mut results: Vec<Done> = Vec::with_capacity(steps.len());
     for (index, step) in steps.iter().enumerate() {
-        results.push(running.step(step).map_err(refuse(index))?);
+        match running.step(step) {
+            Ok(done) => results.push(done),
+            Err(error) => {
+                let charges = results.iter().map(|done| done.charge).collect();
+                return Err(Refusal { index, error, charges });
+            }
+        }
     }
-    running.finish(results).map_err(refuse(0))
+    running.finish(results).map_err(refuse)
 }
 
 pub(crate) struct Running<'a> {
@@ -81,13 +96,13 @@ impl<'a> Running<'a> {
     pub(crate) fn id_of(&mut self, number: u64) -> Result<String> {
         let known = self.slots.iter().find(|slot| slot.number() == Some(number));
         if let Some(slot) = known {
-            return slot.id().map(str::to_owned).ok_or(Error::ItemMissing);
+            return slot.id().map(str::to_owned).ok_or(Error::missing());
         }
-        let bytes = self.view.get(&self.ground.keys.item(number))?.ok_or(Error::ItemMissing)?;
+        let bytes = self.view.get(&self.ground.keys.item(number))?.ok_or(Error::missing())?;
         let record = ItemRecord::decode(bytes)?;
         let is_here = record.place_bytes() == self.ground.place.as_bytes();
         if !is_here || !self.view.liveness.is_live(&record) {
-            return Err(Error::ItemMissing);
+            return Err(Error::missing());
         }
         Ok(parse_stored(&record)?.id().to_owned())
     }
@@ -113,7 +128,7 @@ impl<'a> Running<'a> {
 
     /// Plays one step. One that fails leaves everything as it was.
     pub(crate) fn step(&mut self, step: &Step) -> Result<Done> {
-        match &step.action {
+        let done = match &step.action {
             Action::Create(new) => self.create(new),
             Action::Upsert(new) => self.upsert(step, new),
             Action::Replace { id, new } => self.replace(step, id, new),
@@ -121,20 +136,21 @@ impl<'a> Running<'a> {
                 self.patch(step, id, patch, condition.as_deref())
             }
             Action::Delete { id } => self.delete(step, id),
-            Action::Read { id } => self.read(step, id),
+            Action::Read { id } => return self.read(step, id),
             Action::Reap { id, number } => self.reap(id, *number),
-        }
+        };
+        done.map_err(Error::of_write)
     }
 
     fn create(&mut self, new: &Arc<New>) -> Result<Done> {
         if self.occupant(&new.id)?.is_some() {
-            return Err(Error::ItemExists);
+            return Err(Error::ItemExists { charge: self.conflict(new, false)? });
         }
         let slot = self.add(Slot::fresh());
         self.write(slot, new)?;
         Ok(Done {
             status: Status::CREATED,
-            charge: charge::create(new.weight),
+            charge: charge::create(self.slots[slot].weight(self.ground)),
             shown: Shown::Written { slot, new: Arc::clone(new) },
         })
     }
@@ -150,7 +166,7 @@ impl<'a> Running<'a> {
         let slot = self.existing(id)?;
         self.check_conditions(step, slot)?;
         if id != new.id && self.occupant(&new.id)?.is_some() {
-            return Err(Error::ItemExists);
+            return Err(Error::ItemExists { charge: self.conflict(new, false)? });
         }
         self.overwrite(slot, new)
     }
@@ -188,6 +204,7 @@ impl<'a> Running<'a> {
     fn delete(&mut self, step: &Step, id: &str) -> Result<Done> {
         let slot = self.existing(id)?;
         self.check_conditions(step, slot)?;
+        self.look_up_terms(slot)?;
         let charge = charge::delete(self.slots[slot].weight(self.ground));
         self.remove(slot, VersionKind::Delete)?;
         Ok(Done { status: Status::NO_CONTENT, charge, shown: Shown::Nothing })
@@ -205,14 +222,13 @@ impl<'a> Running<'a> {
         let shown = match (&slot.image, &slot.base) {
             (Image::Written(new), _) => Shown::Written { slot: index, new: Arc::clone(new) },
             (_, Some(base)) => Shown::Stored { number: base.number, record: base.record.clone() },
-            (_, None) => return Err(Error::ItemMissing),
+            (_, None) => return Err(Error::missing()),
         };
         Ok(Done { status: Status::OK, charge: charge::read(slot.text().len()), shown })
     }
 
     fn reap(&mut self, id: &str, number: u64) -> Result<Done> {
-        let done =
-            Done { status: Status::NO_CONTENT, charge: model::Charge::ZERO, shown: Shown::Nothing };
+        let done = Done { status: Status::NO_CONTENT, charge: Charge::ZERO, shown: Shown::Nothing };
         if let Some(slot) = self.find(id)?
             && self.slots[slot].base.as_ref().is_some_and(|base| base.number == number)
             && let Some(death) = self.death(slot)
@@ -232,8 +248,8 @@ impl<'a> Running<'a> {
 
     /// The live item that has the id. A dead one is left to the sweeper.
     fn existing(&mut self, id: &str) -> Result<usize> {
-        let slot = self.find(id)?.ok_or(Error::ItemMissing)?;
-        if self.death(slot).is_some() { Err(Error::ItemMissing) } else { Ok(slot) }
+        let slot = self.find(id)?.ok_or(Error::missing())?;
+        if self.death(slot).is_some() { Err(Error::missing()) } else { Ok(slot) }
     }
 
     fn find(&mut self, id: &str) -> Result<Option<usize>> {
@@ -272,22 +288,20 @@ impl<'a> Running<'a> {
     }
 
     fn overwrite(&mut self, slot: usize, new: &Arc<New>) -> Result<Done> {
-        let old = &self.slots[slot];
-        let weight = old.weight(self.ground);
-        let n_changed = charge::changed_terms(
-            (old.text(), weight.n_terms),
-            (new.record.text(), new.weight.n_terms),
-        );
-        let charge = charge::replace(weight, new.weight, n_changed);
-        self.write(slot, new)?;
+        self.look_up_terms(slot)?;
+        let before = self.slots[slot].weight(self.ground);
+        let n_changed = self.write(slot, new)?;
+        let charge = charge::replace(before, self.slots[slot].weight(self.ground), n_changed);
         let shown = Shown::Written { slot, new: Arc::clone(new) };
         Ok(Done { status: Status::OK, charge, shown })
     }
 
     /// Gives the slot a new image. Every check on the new version's surroundings is here.
-    fn write(&mut self, slot: usize, new: &Arc<New>) -> Result<()> {
+    ///
+    /// Returns how many index terms go and come.
+    fn write(&mut self, slot: usize, new: &Arc<New>) -> Result<usize> {
         let old_bytes = self.slots[slot].text().len() as u64;
-        let new_bytes = new.weight.bytes as u64;
+        let new_bytes = new.record.text().len() as u64;
         let limit = self.ground.settings.logical_bytes_max;
         let is_over = self.bytes.saturating_sub(old_bytes) + new_bytes > limit;
         if is_over && new_bytes > old_bytes {
@@ -306,11 +320,32 @@ impl<'a> Running<'a> {
             self.by_id.insert(id, None);
         }
         self.by_id.insert(new.id.clone(), Some(slot));
-        self.slots[slot].image = Image::Written(Arc::clone(new));
+        self.look_up_terms(slot)?;
+        let wanted = Wanted::of(new.record.text(), &self.view.book)?;
+        Ok(self.slots[slot].write(new, wanted, self.view.liveness.now))
+    }
+
+    /// Derives what the index holds of a stored item, once: a charge counts it, the commit removes it.
+    fn look_up_terms(&mut self, slot: usize) -> Result<()> {
+        let slot = &mut self.slots[slot];
+        if let (Some(base), None) = (&slot.base, &slot.held) {
+            slot.held = Some(Held::stored(base.record.text(), &self.view.book)?);
+        }
         Ok(())
     }
 
+    /// What it costs to find out that an id or a unique key of a new item is taken.
+    fn conflict(&self, new: &New, is_unique_key: bool) -> Result<Charge> {
+        let n_terms = if self.ground.settings.is_indexed {
+            Wanted::of(new.record.text(), &self.view.book)?.n_counted()
+        } else {
+            0
+        };
+        Ok(charge::conflict(n_terms, is_unique_key))
+    }
+
     fn remove(&mut self, slot: usize, kind: VersionKind) -> Result<()> {
+        self.look_up_terms(slot)?;
         self.release(slot)?;
         self.keep_version(slot, kind, None);
         self.bytes = self.bytes.saturating_sub(self.slots[slot].text().len() as u64);
@@ -319,6 +354,7 @@ impl<'a> Running<'a> {
             self.by_id.insert(id, None);
         }
         self.slots[slot].image = Image::Absent;
+        self.slots[slot].wanted = None;
         Ok(())
     }
 
@@ -329,7 +365,7 @@ impl<'a> Running<'a> {
         }
         for key in &new.uniques {
             if self.holder(key)?.is_some_and(|holder| holder != slot) {
-                return Err(Error::UniqueKeyTaken);
+                return Err(Error::UniqueKeyTaken { charge: self.conflict(new, true)? });
             }
         }
         self.release(slot)?;

@@ -6,6 +6,7 @@ use model::{ETag, Lsn};
 
 use super::step::{Ground, New};
 use crate::charge::Weight;
+use crate::index::{Held, Wanted};
 use crate::record::ItemRecord;
 
 /// The item before the transaction.
@@ -46,15 +47,19 @@ pub(crate) struct Slot {
     pub(crate) image: Image,
     /// Set by scripts only; nobody else sees an item before it is committed.
     pub(crate) provisional: Option<Provisional>,
+    /// What the index holds of the base, once somebody needed it.
+    pub(crate) held: Option<Held>,
+    /// The index terms of a written image.
+    pub(crate) wanted: Option<Wanted>,
 }
 
 impl Slot {
     pub(crate) fn fresh() -> Slot {
-        Slot { base: None, image: Image::Absent, provisional: None }
+        Slot { base: None, image: Image::Absent, provisional: None, held: None, wanted: None }
     }
 
     pub(crate) fn stored(base: Base) -> Slot {
-        Slot { base: Some(base), image: Image::Stored, provisional: None }
+        Slot { base: Some(base), image: Image::Stored, provisional: None, held: None, wanted: None }
     }
 
     /// The stored record, if the item is still as stored.
@@ -82,14 +87,41 @@ impl Slot {
         }
     }
 
+    /// What a charge needs to know of the item now. The terms of a stored one must have been looked up.
     pub(crate) fn weight(&self, ground: &Ground) -> Weight {
-        match &self.image {
-            Image::Absent => ground.weight(0, 0),
-            Image::Stored => self.base.as_ref().map_or(ground.weight(0, 0), |base| {
-                ground.weight(base.record.text().len(), base.record.n_terms as usize)
-            }),
-            Image::Written(new) => new.weight,
+        let settings = &ground.settings;
+        let (n_terms, has_ttl) = match &self.image {
+            Image::Absent => return Weight::default(),
+            Image::Stored => (
+                self.held.as_ref().map_or(0, Held::n_counted),
+                self.base.as_ref().is_some_and(|base| base.record.ttl != 0),
+            ),
+            Image::Written(new) => {
+                (self.wanted.as_ref().map_or(0, Wanted::n_counted), new.ttl != 0)
+            }
+        };
+        Weight {
+            bytes: self.text().len(),
+            n_terms: if settings.is_indexed { n_terms } else { 0 },
+            n_unique_keys: settings.unique_keys.len(),
+            has_ttl: has_ttl && settings.default_ttl.is_some(),
         }
+    }
+
+    /// Takes a new image with its index terms. Returns how many terms go and come; `_ts` is one of each when the second
+    /// is another.
+    pub(crate) fn write(&mut self, new: &Arc<New>, wanted: Wanted, now: u32) -> usize {
+        let n_changed = match (&self.image, &self.held, &self.wanted) {
+            (Image::Stored, Some(held), _) => {
+                let is_later = self.base.as_ref().is_some_and(|base| base.record.ts < now);
+                held.n_changed(&wanted) + if is_later { 2 } else { 0 }
+            }
+            (Image::Written(_), _, Some(before)) => before.n_changed(&wanted),
+            _ => wanted.n_counted(),
+        };
+        self.image = Image::Written(Arc::clone(new));
+        self.wanted = Some(wanted);
+        n_changed
     }
 
     /// Says whether a condition header names the item as it is now. What this transaction wrote has no etag that

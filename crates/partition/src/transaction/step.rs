@@ -7,7 +7,6 @@ use model::{Component, Env, ItemBody, PartitionKey};
 use query::Statement;
 
 use super::unique;
-use crate::charge::Weight;
 use crate::keys::{Keys, Place};
 use crate::record::Fresh;
 use crate::{Error, ItemCall, ItemOp, Logical, Patch, Result, Settings};
@@ -29,7 +28,6 @@ pub(crate) struct New {
     pub(crate) ttl: i32,
     /// Store keys of the unique keys it claims.
     pub(crate) uniques: Vec<Bytes>,
-    pub(crate) weight: Weight,
 }
 
 #[derive(Debug)]
@@ -85,12 +83,7 @@ impl Ground {
             record: Fresh::new(&self.place, body.ttl(), body.n_terms(), text)?,
             ttl: body.ttl().unwrap_or(0),
             uniques: unique::claims(self, body),
-            weight: self.weight(text.len(), body.n_terms()),
         })
-    }
-
-    pub(crate) fn weight(&self, bytes: usize, n_terms: usize) -> Weight {
-        Weight { bytes, n_terms: if self.settings.is_indexed { n_terms } else { 0 } }
     }
 
     pub(crate) fn step(&self, call: ItemCall, env: &Env) -> Result<Step> {

@@ -45,7 +45,9 @@ async fn one_of_many_equal_creates_wins_each_time() {
                     Ok(_) => {
                         wins.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                     }
-                    Err(error) => assert!(matches!(error, partition::Error::ItemExists), "{error}"),
+                    Err(error) => {
+                        assert!(matches!(error, partition::Error::ItemExists { .. }), "{error}");
+                    }
                 }
                 // Whoever lost can read what the winner wrote.
                 world.read("[1]", &n.to_string()).unwrap();

@@ -37,7 +37,7 @@ async fn a_write_is_invisible_to_readers_until_it_is_durable() {
     let (store, world) = held();
     store.hold();
     let task = start(&store, &world, r#"{"id":"a","pk":1,"u":1}"#).await;
-    assert!(matches!(world.read("[1]", "a"), Err(Error::ItemMissing)));
+    assert!(matches!(world.read("[1]", "a"), Err(Error::ItemMissing { .. })));
     assert_eq!(world.partition.lsn().0, 10);
     store.release();
     assert_eq!(task.await.unwrap().unwrap().lsn.0, 11);
@@ -59,7 +59,7 @@ async fn a_conflict_with_a_waiting_write_is_answered_when_that_write_is_durable(
     store.release();
     assert_eq!(code(&first.await.unwrap()), 201);
     assert_eq!(code(&same_id.await.unwrap()), 409);
-    assert!(matches!(same_value.await.unwrap(), Err(Error::UniqueKeyTaken)));
+    assert!(matches!(same_value.await.unwrap(), Err(Error::UniqueKeyTaken { .. })));
     world.check();
 }
 

@@ -32,5 +32,5 @@ pub use spatial::Spatial;
 pub use term::{TERM_TEXT_BYTES_MAX, Term};
 pub(crate) use term::{Tag, span_of_prefix, successor};
 pub(crate) use vectors::unpack;
-pub use walk::{PATH_BYTES_MAX, each_term, each_vector};
+pub use walk::{Counted, PATH_BYTES_MAX, each_term, each_vector};
 pub(crate) use words::{is_exact_word, length_of, length_span, word_span};

@@ -12,11 +12,33 @@ use super::{Declared, vectors};
 /// Limit: bytes of a path; what stands at a longer one is not indexed, and no query looks for it there.
 pub const PATH_BYTES_MAX: usize = 1024;
 
+/// How many levels are open within a property of the item itself: the item and the property.
+const PROPERTY_DEPTH: usize = 2;
+
+/// What the service counts of a term when it charges for a write.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Counted {
+    /// Its value, and once for all such terms their path: a scalar, an empty array or object.
+    PathAndValue,
+    /// One: an array or object with content that is a property of the item itself; an entry of a declared index.
+    Once,
+    /// Two: an array or object with content that stands deeper.
+    Twice,
+}
+
 /// What is open around the current value.
 struct Level<'p> {
     path_bytes: usize,
     cursor: Cursor<'p>,
     is_array: bool,
+    /// Its own term waits for what comes next, which says whether it is empty.
+    is_due: bool,
+}
+
+impl Level<'_> {
+    fn tag(&self) -> Tag {
+        if self.is_array { Tag::Array } else { Tag::Object }
+    }
 }
 
 /// Calls `emit` with path and term of every indexed value of an item, and with name and term of declared indexes.
@@ -28,7 +50,7 @@ struct Level<'p> {
 pub fn each_term(
     text: &str,
     policy: &IndexPolicy,
-    mut emit: impl FnMut(&str, &[u8]),
+    mut emit: impl FnMut(&str, &[u8], Counted),
 ) -> Result<(), JsonError> {
     let mut reader = Reader::new(text);
     let mut path = String::with_capacity(64);
@@ -36,6 +58,18 @@ pub fn each_term(
     let mut levels: Vec<Level<'_>> = Vec::new();
     let mut cursor = policy.start();
     while let Some(event) = reader.next()? {
+        let depth = levels.len();
+        if let Some(level) = levels.last_mut().filter(|level| level.is_due) {
+            level.is_due = false;
+            let counted = match event {
+                Event::EndObject | Event::EndArray => Counted::PathAndValue,
+                _ if depth == PROPERTY_DEPTH => Counted::Once,
+                _ => Counted::Twice,
+            };
+            term.clear();
+            push_tag(level.tag(), &mut term);
+            emit(path.get(..level.path_bytes).unwrap_or_default(), &term, counted);
+        }
         match event {
             Event::EndObject | Event::EndArray => {
                 levels.pop();
@@ -61,26 +95,24 @@ pub fn each_term(
             path.push_str(ELEMENT);
             cursor = level.cursor.element();
         }
-        if !levels.is_empty() {
-            if cursor.is_dead() || path.len() > PATH_BYTES_MAX {
-                reader.skip(event)?;
-                continue;
-            }
-            if cursor.is_included() {
-                term.clear();
-                push_event(event, &mut term);
-                emit(&path, &term);
-            }
+        if !levels.is_empty() && (cursor.is_dead() || path.len() > PATH_BYTES_MAX) {
+            reader.skip(event)?;
+            continue;
         }
+        let is_included = !levels.is_empty() && cursor.is_included();
         if matches!(event, Event::BeginObject | Event::BeginArray) {
             let is_array = matches!(event, Event::BeginArray);
-            levels.push(Level { path_bytes: path.len(), cursor, is_array });
+            levels.push(Level { path_bytes: path.len(), cursor, is_array, is_due: is_included });
+        } else if is_included {
+            term.clear();
+            push_scalar(event, &mut term);
+            emit(&path, &term, Counted::PathAndValue);
         }
     }
     if policy.has_declared() {
         let item = model::json::parse(text.as_bytes())?;
         for (name, index) in policy.declared() {
-            index.each_term(&item, &mut |term| emit(name, term));
+            index.each_term(&item, &mut |term| emit(name, term, Counted::Once));
         }
     }
     Ok(())
@@ -110,15 +142,17 @@ pub fn each_vector(
     Ok(())
 }
 
-fn push_event(event: Event<'_>, term: &mut Vec<u8>) {
+fn push_scalar(event: Event<'_>, term: &mut Vec<u8>) {
     match event {
-        Event::BeginObject => push_tag(Tag::Object, term),
-        Event::BeginArray => push_tag(Tag::Array, term),
         Event::String(text) => push_text(&text.decode(), term),
         Event::Number(text) => push_number_text(text, term),
         Event::Bool(value) => push_bool(value, term),
         Event::Null => push_tag(Tag::Null, term),
-        Event::EndObject | Event::EndArray | Event::Name(_) => {}
+        Event::BeginObject
+        | Event::BeginArray
+        | Event::EndObject
+        | Event::EndArray
+        | Event::Name(_) => {}
     }
 }
 
@@ -132,9 +166,28 @@ mod tests {
     fn terms(text: &str, policy: &str) -> Vec<(String, Vec<u8>)> {
         let policy = IndexPolicy::from_policy(&model::json::parse(policy.as_bytes()).unwrap());
         let mut terms = Vec::new();
-        each_term(text, &policy, |path, term| terms.push((path.to_string(), term.to_vec())))
+        each_term(text, &policy, |path, term, _| terms.push((path.to_string(), term.to_vec())))
             .unwrap();
         terms
+    }
+
+    #[test]
+    fn arrays_and_objects_with_content_count_by_their_depth() {
+        let text = r#"{"a":{"b":{"c":1}},"d":[],"e":{},"f":[[2]],"g":null}"#;
+        let mut counts = Vec::new();
+        each_term(text, &IndexPolicy::all(), |path, _, counted| {
+            if counted != Counted::PathAndValue {
+                counts.push((path.to_string(), counted));
+            }
+        })
+        .unwrap();
+        let expected = [
+            ("/a", Counted::Once),
+            ("/a/b", Counted::Twice),
+            ("/f", Counted::Once),
+            ("/f/[]", Counted::Twice),
+        ];
+        assert_eq!(counts, expected.map(|(path, counted)| (path.to_string(), counted)));
     }
 
     fn own(path: &str, value: &str) -> (String, Vec<u8>) {

@@ -121,7 +121,8 @@ fn all_rows(
             Ok(())
         })?,
         Some(grouping) => {
-            let groups: Vec<Group> = if let Some(group) = group_from_index(query, source)? {
+            let groups: Vec<Group> = if let Some((group, n)) = group_from_index(query, source)? {
+                metrics.n_entries_read += n;
                 vec![group]
             } else {
                 let (groups, bytes) = groups_of(query, grouping, source, metrics, run)?;

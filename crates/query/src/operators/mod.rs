@@ -23,7 +23,7 @@ mod stream;
 
 pub use page::{Metrics, Page, PageRequest};
 
-use crate::bind::tree::Query;
+use crate::bind::tree::{Projection, Query};
 use crate::context::Context;
 use crate::continuation::Position;
 use crate::error::{Error, Result};
@@ -42,6 +42,22 @@ pub(crate) fn run(
 ) -> Result<Page> {
     let brief = request.is_brief.then(|| WatchedSource::brief(source));
     let source = brief.as_ref().map_or(source, |brief| brief as &dyn ItemSource);
+    let mut page = rows(query, context, resume, source, request)?;
+    page.metrics.n_lookups = plan::n_lookups(query, source);
+    page.metrics.n_properties = match &query.projection {
+        Projection::List(list) => page::to_u64(list.len()),
+        Projection::Value(_) => 0,
+    };
+    Ok(page)
+}
+
+fn rows(
+    query: &Query,
+    context: &Context,
+    resume: Option<&ResumeFilter>,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+) -> Result<Page> {
     let position = request.continuation.map(Position::decode).transpose()?;
     if resume.is_some() && query.order.is_empty() {
         return Err(Error::ResumeFilter("the query has no ORDER BY"));

@@ -44,6 +44,12 @@ pub struct Metrics {
     pub n_rows: u64,
     /// Estimated bytes of the rows.
     pub row_bytes: u64,
+    /// Index entries read in place of their items.
+    pub n_entries_read: u64,
+    /// Look-ups in the index that the filter and the order ask for.
+    pub n_lookups: u64,
+    /// Properties that a SELECT list names.
+    pub n_properties: u64,
 }
 
 impl Metrics {
@@ -53,6 +59,9 @@ impl Metrics {
         self.bytes_read += other.bytes_read;
         self.n_rows += other.n_rows;
         self.row_bytes += other.row_bytes;
+        self.n_entries_read += other.n_entries_read;
+        self.n_lookups = self.n_lookups.max(other.n_lookups);
+        self.n_properties = self.n_properties.max(other.n_properties);
     }
 
     pub(super) fn read(&mut self, bytes: usize) {

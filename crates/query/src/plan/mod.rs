@@ -13,8 +13,8 @@ mod target;
 
 pub use access::IndexUsage;
 pub(crate) use access::{
-    Access, Need, OrderAccess, Ranked, access, explain, group_from_index, order_to_follow, ranked,
-    texts_with, usage, words_index,
+    Access, Need, OrderAccess, Ranked, access, explain, group_from_index, n_lookups,
+    order_to_follow, ranked, texts_with, usage, words_index,
 };
 pub use document::query_plan;
 pub use features::Features;

@@ -50,7 +50,7 @@ impl IndexedSource {
     /// Adds an item with a number of its own.
     fn add(&mut self, item: SourceItem) {
         let (number, text) = (item.number, item.to_value().unwrap().to_text());
-        each_term(&text, &self.policy, |path, term| {
+        each_term(&text, &self.policy, |path, term, _| {
             let entries = self.paths.entry(path.to_string()).or_default();
             entries.insert((term.to_vec(), number));
         })

@@ -24,16 +24,28 @@ use crate::language::Language;
 use crate::source::{Direction, ItemIndex, ItemSource};
 use crate::value::{Datum, Maybe, integer};
 
-/// Returns the only group of a query if the index knows all about it.
-pub(crate) fn group_from_index(query: &Query, source: &dyn ItemSource) -> Result<Option<Group>> {
+/// Returns the only group of a query if the index knows all about it, and how many entries tell it.
+pub(crate) fn group_from_index(
+    query: &Query,
+    source: &dyn ItemSource,
+) -> Result<Option<(Group, u64)>> {
     let Some(counter) = Counter::new(query, source) else { return Ok(None) };
     let Some(grouping) = &query.grouping else { return Ok(None) };
     let mut aggregates = Vec::with_capacity(grouping.aggregates.len());
+    let mut n_entries = 0;
     for aggregate in &grouping.aggregates {
         let Some(result) = counter.aggregate(aggregate)? else { return Ok(None) };
+        // What is counted is an entry each; the least and the greatest stand at an end of the index.
+        n_entries += match aggregate.kind {
+            AggregateKind::Count | AggregateKind::CountIf => {
+                let count = result.as_ref().and_then(Datum::as_integer);
+                count.and_then(|count| u64::try_from(count).ok()).unwrap_or(1)
+            }
+            _ => 1,
+        };
         aggregates.push(result);
     }
-    Ok(Some(Group { keys: Vec::new(), aggregates }))
+    Ok(Some((Group { keys: Vec::new(), aggregates }, n_entries)))
 }
 
 /// Returns whether the index may answer the query, without reading it.

@@ -8,7 +8,7 @@ use super::terms::{
     printed, symbol, tags,
 };
 use crate::ast::{BinaryOp, SubqueryKind};
-use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query};
+use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query, Source};
 use crate::eval::LikePattern;
 use crate::index::{IndexPath, PathStep, Term, TermSpan, span_of_prefix, unite};
 use crate::language::Language;
@@ -39,8 +39,7 @@ impl Purpose {
 
 /// Returns the condition of a whole query over items.
 pub(super) fn condition(query: &Query, source: &dyn ItemSource, purpose: Purpose) -> Condition {
-    let prefixes = vec![(ITEM_LEVEL, IndexPath::default())];
-    Paths { prefixes, index: source.index(), purpose }.query(query)
+    Paths::of_items(source.index(), purpose).query(query)
 }
 
 /// Where the variables in sight stand in the item.
@@ -51,7 +50,27 @@ pub(super) struct Paths<'s> {
     pub(super) purpose: Purpose,
 }
 
-impl Paths<'_> {
+impl<'s> Paths<'s> {
+    /// The item itself is in sight.
+    pub(super) fn of_items(index: Option<&'s dyn ItemIndex>, purpose: Purpose) -> Paths<'s> {
+        Paths { prefixes: vec![(ITEM_LEVEL, IndexPath::default())], index, purpose }
+    }
+
+    /// Takes a source of FROM into sight, if its values stand at a path.
+    pub(super) fn enter(&mut self, source: &Source) {
+        let value = match &source.collection {
+            Collection::Expr(expr) => Some(expr),
+            Collection::Subquery(inner) => match &inner.projection {
+                Projection::Value(expr) if inner.grouping.is_none() => Some(expr),
+                Projection::Value(_) | Projection::List(_) => None,
+            },
+        };
+        if let Some(path) = value.and_then(|expr| self.path(expr)) {
+            let path = if source.iterates { path.child(PathStep::Element) } else { path };
+            self.prefixes.push((source.level, path));
+        }
+    }
+
     fn query(&mut self, query: &Query) -> Condition {
         if matches!(query.base, Base::Rows(..)) {
             // The filter is about rows; the query below has a condition of its own.
@@ -59,29 +78,14 @@ impl Paths<'_> {
         }
         let mut parts = Vec::new();
         for source in &query.sources {
-            match &source.collection {
-                Collection::Expr(expr) => {
-                    if let Some(path) = self.path(expr) {
-                        let path =
-                            if source.iterates { path.child(PathStep::Element) } else { path };
-                        self.prefixes.push((source.level, path));
-                    }
-                }
-                Collection::Subquery(inner) => {
-                    let of_inner = self.query(inner);
-                    // A group has a row even when nothing matches.
-                    if inner.grouping.is_none() {
-                        parts.push(of_inner);
-                        if let Projection::Value(expr) = &inner.projection
-                            && let Some(path) = self.path(expr)
-                        {
-                            let path =
-                                if source.iterates { path.child(PathStep::Element) } else { path };
-                            self.prefixes.push((source.level, path));
-                        }
-                    }
+            if let Collection::Subquery(inner) = &source.collection {
+                let of_inner = self.query(inner);
+                // A group has a row even when nothing matches.
+                if inner.grouping.is_none() {
+                    parts.push(of_inner);
                 }
             }
+            self.enter(source);
         }
         if let Some(filter) = &query.filter {
             parts.push(self.filter(filter));
@@ -90,7 +94,7 @@ impl Paths<'_> {
     }
 
     /// Returns where the value of an expression stands.
-    fn path(&self, expr: &Expr) -> Option<IndexPath> {
+    pub(super) fn path(&self, expr: &Expr) -> Option<IndexPath> {
         let (level, steps): (usize, &[Step]) = match expr {
             Expr::Variable(level) => (*level, &[]),
             Expr::VariablePath(level, steps) => (*level, steps),
@@ -110,7 +114,7 @@ impl Paths<'_> {
     }
 
     /// Returns the items for which a condition can be true.
-    fn filter(&mut self, expr: &Expr) -> Condition {
+    pub(super) fn filter(&mut self, expr: &Expr) -> Condition {
         match expr {
             Expr::Constant(constant) => {
                 let is_true = constant.as_ref().and_then(Datum::as_bool) == Some(true);
