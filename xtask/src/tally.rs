@@ -47,6 +47,8 @@ pub(crate) enum Runner {
     Node,
     Go,
     Surefire,
+    /// Programs of our own that print a line per claim.
+    Lines,
 }
 
 impl Runner {
@@ -59,6 +61,7 @@ impl Runner {
             Runner::Node => node(line),
             Runner::Go => go(line.trim_start()),
             Runner::Surefire => surefire(line),
+            Runner::Lines => lines(line),
         }
     }
 }
@@ -115,6 +118,12 @@ fn go(line: &str) -> Counts {
     Counts { passed: is("--- PASS:"), failed: is("--- FAIL:"), skipped: is("--- SKIP:") }
 }
 
+/// `ok NAME`, `not ok NAME` or `skip NAME`, one line per claim
+fn lines(line: &str) -> Counts {
+    let is = |prefix| u64::from(line.starts_with(prefix));
+    Counts { passed: is("ok "), failed: is("not ok "), skipped: is("skip ") }
+}
+
 /// `Tests run: 5, Failures: 0, Errors: 0, Skipped: 1`; lines per class name the class and are left out
 fn surefire(line: &str) -> Counts {
     let Some((_, rest)) = line.split_once("Tests run: ") else {
@@ -167,6 +176,9 @@ mod tests {
             (Runner::Node, "# tests 9", (0, 0, 0)),
             (Runner::Go, "--- PASS: TestItems (0.10s)", (1, 0, 0)),
             (Runner::Go, "    --- FAIL: TestItems/create (0.10s)", (0, 1, 0)),
+            (Runner::Lines, "ok a claim", (1, 0, 0)),
+            (Runner::Lines, "not ok a claim", (0, 1, 0)),
+            (Runner::Lines, "okay, said nobody", (0, 0, 0)),
             (Runner::Surefire, "[INFO] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1", (2, 2, 1)),
             (Runner::Surefire, "Tests run: 5, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1 s -- in A", (0, 0, 0)),
         ];

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
+use super::csharp::{self, Library};
 use crate::process;
 use crate::tally::Runner;
 use crate::workspace;
@@ -17,6 +18,10 @@ pub(crate) enum Suite {
     Go,
     Rust,
     Java,
+    /// The npm package `documentdb`, from before partition keys
+    DocumentdbNode,
+    /// The .NET SDK of the same time
+    DocumentdbDotnet,
 }
 
 /// What came of preparing a suite.
@@ -35,6 +40,8 @@ impl Suite {
             Suite::Go => "go",
             Suite::Rust => "rust",
             Suite::Java => "java",
+            Suite::DocumentdbNode => "documentdb/node",
+            Suite::DocumentdbDotnet => "documentdb/dotnet",
         };
         workspace::root().join("conformance").join(name)
     }
@@ -42,21 +49,32 @@ impl Suite {
     pub(crate) fn runner(self) -> Runner {
         match self {
             Suite::Python => Runner::Pytest,
-            Suite::Javascript => Runner::Node,
+            Suite::Javascript | Suite::DocumentdbNode => Runner::Node,
             Suite::Go => Runner::Go,
             Suite::Rust => Runner::Cargo,
             Suite::Java => Runner::Surefire,
+            Suite::DocumentdbDotnet => Runner::Lines,
         }
+    }
+
+    /// Says whether the SDK speaks the scheme.
+    pub(crate) fn speaks(self, scheme: &str) -> bool {
+        // The package insists on TLS 1.0: it goes over plain HTTP.
+        self != Suite::DocumentdbNode || scheme == "http"
     }
 
     /// Installs what the suite needs: packages from the language's registry, nothing else.
     pub(crate) fn prepare(self) -> Result<Prepared> {
+        if self == Suite::DocumentdbDotnet {
+            return Ok(csharp::missing().map_or(Prepared::Ready, Prepared::Missing));
+        }
         let (program, version, manifest) = match self {
             Suite::Python => ("python3", "--version", "requirements.txt"),
-            Suite::Javascript => ("npm", "--version", "package.json"),
+            Suite::Javascript | Suite::DocumentdbNode => ("npm", "--version", "package.json"),
             Suite::Go => ("go", "version", "go.mod"),
             Suite::Rust => ("cargo", "--version", "Cargo.toml"),
             Suite::Java => ("mvn", "--version", "pom.xml"),
+            Suite::DocumentdbDotnet => ("dotnet", "--version", "DocumentDb.csproj"),
         };
         if !self.folder().join(manifest).exists() {
             return Ok(Prepared::Missing(format!("no {manifest} in {}", self.folder().display())));
@@ -66,7 +84,7 @@ impl Suite {
         }
         match self {
             Suite::Python => prepare_python(&self.folder()),
-            Suite::Javascript => {
+            Suite::Javascript | Suite::DocumentdbNode => {
                 process::run(in_folder(self, "npm", &["ci", "--no-audit", "--no-fund"]))?;
                 Ok(Prepared::Ready)
             }
@@ -87,23 +105,24 @@ impl Suite {
                 process::run(java_suite(&["-q", "test-compile"]))?;
                 Ok(Prepared::Ready)
             }
+            Suite::DocumentdbDotnet => Ok(Prepared::Ready),
         }
     }
 
     /// The command that runs the whole suite, with or without the tests in which ranges split and merge.
-    pub(crate) fn command(self, with_growth: bool) -> Command {
-        let mut command = self.whole();
+    pub(crate) fn command(self, with_growth: bool) -> Result<Command> {
+        let mut command = self.whole()?;
         if with_growth {
             command.env("ORRERY_GROWTH", "1");
         } else if self == Suite::Rust {
             // Its tests cannot say that they are skipped.
             command.args(["--", "--skip", "while_ranges_split_and_merge"]);
         }
-        command
+        Ok(command)
     }
 
-    fn whole(self) -> Command {
-        match self {
+    fn whole(self) -> Result<Command> {
+        Ok(match self {
             Suite::Python => {
                 let python = venv().join("bin/python");
                 in_folder(self, &python.to_string_lossy(), &["-m", "pytest", "-q"])
@@ -119,7 +138,9 @@ impl Suite {
             }
             Suite::Rust => rust_suite(&[]),
             Suite::Java => java_suite(&["test"]),
-        }
+            Suite::DocumentdbNode => in_folder(self, "npm", &["test"]),
+            Suite::DocumentdbDotnet => csharp::project(&self.folder(), Library::DocumentDb)?,
+        })
     }
 
     /// The command that runs the tests for a server that enforces throughput, where a language has them.
@@ -135,7 +156,11 @@ impl Suite {
                 Some(in_folder(self, "node", &arguments))
             }
             // One retry policy per family of SDKs is enough for a test that takes half a minute.
-            Suite::Go | Suite::Rust | Suite::Java => None,
+            Suite::Go
+            | Suite::Rust
+            | Suite::Java
+            | Suite::DocumentdbNode
+            | Suite::DocumentdbDotnet => None,
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct HashPartitionResolver {
 }
 
 impl HashPartitionResolver {
-    /// Begins a resolver with MD5 and 16 virtual nodes.
+    /// Begins a resolver with MD5 and 16 virtual nodes, the number of the articles; the SDKs of their time had 128.
     pub fn builder(source: KeySource) -> HashPartitionResolverBuilder {
         HashPartitionResolverBuilder {
             source,

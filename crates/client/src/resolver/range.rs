@@ -7,7 +7,8 @@ use crate::link::push_unique;
 use crate::state::RangeEntry;
 use crate::{ContainerLink, Error, Key, KeySource, Range, RangeMap, ResolverState, Result};
 
-/// Places items by the range that their key lies in.
+/// Places items by the range that their key lies in. Texts are compared by code point; the resolver of .NET compared
+/// them by culture, so a program that comes from there may need keys that sort alike (`docs/from-documentdb.md`).
 #[derive(Clone, Debug)]
 pub struct RangePartitionResolver {
     source: KeySource,
