@@ -17,6 +17,7 @@ mod sim;
 mod tally;
 mod test;
 mod tidy;
+mod witness;
 mod workspace;
 
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Check layers, file lengths, headers, leftover markers and document lengths
     Tidy,
+    /// Compare query plans, errors and values with those of the command in `ORRERY_WITNESS`
+    Witness(witness::WitnessArguments),
     /// Run fuzz targets for a while (needs cargo-fuzz)
     Fuzz(fuzz::FuzzArguments),
     /// Build and run a scratch server in memory; further options go to `orrery serve`
@@ -85,6 +88,7 @@ fn run(command: Command) -> Result<()> {
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tidy => tidy::run(),
+        Command::Witness(arguments) => witness::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Serve { options } => server::serve_scratch(&options),
         Command::BareHandler { recorded } => bench::bare_handler(&recorded),

@@ -81,7 +81,6 @@ async fn a_query_is_explained_range_by_range() {
         r#"{"query":"SELECT 1","partitionKey":"a"}"#,
         r#"{"query":"SELECT 1","partitionKey":["a","b"]}"#,
         r#"{"query":"SELECT 1","partitionKey":[]}"#,
-        r#"{"query":"SELECT udf.none() FROM c"}"#,
         r#"{"query":"SELECT 1","merge":true}"#,
     ] {
         explain(bad).await.assert_error(400);

@@ -60,6 +60,7 @@ impl Found {
         match &expr.kind {
             ExprKind::Literal(_)
             | ExprKind::Undefined
+            | ExprKind::Special(_)
             | ExprKind::Parameter(_)
             | ExprKind::Identifier(_) => {}
             ExprKind::Path { base, steps } => {

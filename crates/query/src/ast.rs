@@ -18,11 +18,22 @@ pub struct Query {
     pub filter: Option<Expr>,
     /// GROUP BY keys.
     pub group_by: Vec<Expr>,
+    /// Where GROUP BY stands.
+    pub group_by_span: Span,
     /// ORDER BY.
     pub order_by: Option<OrderBy>,
     /// OFFSET and LIMIT.
     pub offset_limit: Option<OffsetLimit>,
     /// Where the query stands.
+    pub span: Span,
+}
+
+/// A name in the text, or a text that is used as a name.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// The name itself.
+    pub text: String,
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -32,9 +43,20 @@ pub struct Select {
     /// Whether equal rows are merged.
     pub distinct: bool,
     /// TOP.
-    pub top: Option<Count>,
+    pub top: Option<Top>,
     /// The selection.
     pub selection: Selection,
+    /// Where the clause stands.
+    pub span: Span,
+}
+
+/// TOP n.
+#[derive(Clone, Debug)]
+pub struct Top {
+    /// How many rows.
+    pub count: Count,
+    /// Where the clause stands.
+    pub span: Span,
 }
 
 /// What is selected.
@@ -54,7 +76,7 @@ pub struct SelectItem {
     /// The expression.
     pub expr: Expr,
     /// The name given with AS.
-    pub alias: Option<String>,
+    pub alias: Option<Name>,
 }
 
 /// The operand of TOP, OFFSET or LIMIT.
@@ -82,6 +104,8 @@ pub struct OffsetLimit {
     pub offset: Count,
     /// Rows to return.
     pub limit: Count,
+    /// Where the clause stands.
+    pub span: Span,
 }
 
 /// One input set of FROM.
@@ -90,9 +114,11 @@ pub struct Source {
     /// The values that are enumerated.
     pub collection: Collection,
     /// The name of each value, if one was written.
-    pub alias: Option<String>,
+    pub alias: Option<Name>,
     /// Whether the source is written `alias IN collection`: the elements of an array.
     pub iterates: bool,
+    /// Where the collection stands.
+    pub collection_span: Span,
     /// Where the source stands.
     pub span: Span,
 }
@@ -103,7 +129,7 @@ pub enum Collection {
     /// A name and steps below it.
     Path {
         /// The container or an earlier alias.
-        name: String,
+        name: Name,
         /// Steps below it.
         steps: Vec<Step>,
     },
@@ -129,6 +155,8 @@ pub struct OrderItem {
     pub expr: Expr,
     /// The direction, if one was written.
     pub direction: Option<Direction>,
+    /// Where the key and its direction stand.
+    pub span: Span,
 }
 
 /// A sort direction.
@@ -145,7 +173,7 @@ pub enum Direction {
 pub struct Expr {
     /// Its kind.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Where it stands, without parentheses around it.
     pub span: Span,
 }
 
@@ -156,6 +184,8 @@ pub enum ExprKind {
     Literal(Value),
     /// `undefined`
     Undefined,
+    /// A number that JSON lacks: `NaN`, `Infinity`, `-Infinity` or `-0.0`
+    Special(f64),
     /// `@name`, with the `@`.
     Parameter(String),
     /// A name.
@@ -170,10 +200,11 @@ pub enum ExprKind {
     /// `[a, b]`
     Array(Vec<Expr>),
     /// `{a: b}`
-    Object(Vec<(String, Expr)>),
+    Object(Vec<(Name, Expr)>),
     /// A prefix operator.
     Unary(UnaryOp, Box<Expr>),
-    /// Left-associative operators of one level: `first op a op b`. At least one operator.
+    /// Operators of one level: `first op a op b`. At least one operator. They associate to the left,
+    /// but for `??`, which stands alone and associates to the right.
     Chain {
         /// The leftmost operand.
         first: Box<Expr>,
@@ -195,8 +226,8 @@ pub enum ExprKind {
         text: Box<Expr>,
         /// The pattern.
         pattern: Box<Expr>,
-        /// The escape character.
-        escape: Option<char>,
+        /// The text that should be one escape character.
+        escape: Option<Name>,
         /// Whether NOT was written.
         negated: bool,
     },
@@ -244,8 +275,6 @@ pub enum SubqueryKind {
     Exists,
     /// All rows as an array.
     Array,
-    /// Whether no row fails the filter.
-    All,
     /// The first row.
     First,
     /// The last row.
@@ -265,7 +294,7 @@ pub enum UnaryOp {
     BitNot,
 }
 
-/// A left-associative binary operator.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BinaryOp {
     /// `*`
@@ -340,24 +369,34 @@ impl BinaryOp {
         }
     }
 
-    /// Returns how tightly the operator binds; a larger level binds tighter.
+    /// Returns how tightly the operator binds; a larger level binds tighter. `docs/query-language.md` has the table.
     pub(crate) fn level(self) -> u8 {
         match self {
-            BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Modulo => 13,
-            BinaryOp::Add | BinaryOp::Subtract => 12,
-            BinaryOp::ShiftLeft | BinaryOp::ShiftRight | BinaryOp::ShiftRightZero => 11,
-            BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual => 10,
-            BinaryOp::Equal | BinaryOp::NotEqual => 9,
-            BinaryOp::BitAnd => 8,
-            BinaryOp::BitXor => 7,
-            BinaryOp::BitOr => 6,
+            BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Modulo => 7,
+            BinaryOp::Add
+            | BinaryOp::Subtract
+            | BinaryOp::BitAnd
+            | BinaryOp::BitXor
+            | BinaryOp::BitOr => 6,
             BinaryOp::Concat => 5,
-            // Level 4 is IN, LIKE and BETWEEN.
+            BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual
+            | BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::ShiftLeft
+            | BinaryOp::ShiftRight
+            | BinaryOp::ShiftRightZero => BinaryOp::COMPARISON_LEVEL,
+            // Between these two are IN and LIKE, and beside OR is BETWEEN.
             BinaryOp::And => 3,
             BinaryOp::Or => 2,
             BinaryOp::Coalesce => 1,
         }
     }
+
+    /// The level of comparisons, the loosest operands that IN, LIKE and BETWEEN take.
+    pub(crate) const COMPARISON_LEVEL: u8 = 4;
 }
 
 impl Query {
@@ -366,7 +405,7 @@ impl Query {
         let mut n_unnamed = 0;
         let mut name = |item: &SelectItem| {
             if let Some(alias) = &item.alias {
-                return alias.clone();
+                return alias.text.clone();
             }
             inferred_name(&item.expr).unwrap_or_else(|| {
                 n_unnamed += 1;

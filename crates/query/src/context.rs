@@ -112,8 +112,6 @@ pub(crate) struct Context {
     pub(crate) full_text: FullTextPolicy,
     /// How long the sort keys in a continuation may be.
     pub(crate) keys_bytes_max: usize,
-    /// Whether parameters may lack a value: a plan can be made without them.
-    pub(crate) parameters_may_lack: bool,
 }
 
 /// How long a page may take.

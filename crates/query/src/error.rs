@@ -74,7 +74,10 @@ impl Diagnostic {
         location.insert("end", Value::from(i64::from(self.span.end)));
         let mut object = Object::new();
         object.insert("severity", Value::from("Error"));
-        object.insert("location", Value::Object(location));
+        // Wire: the service does not say where this one is.
+        if !matches!(self.code, Code::Number(_)) {
+            object.insert("location", Value::Object(location));
+        }
         match self.code {
             Code::Sc(_) => {
                 object.insert("code", Value::from(self.code.to_string()));

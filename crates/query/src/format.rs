@@ -8,12 +8,14 @@ use std::fmt::Write as _;
 use model::Value;
 
 use crate::ast::{
-    BinaryOp, Collection, Count, CountKind, Direction, Expr, ExprKind, OrderBy, Query, Selection,
-    Source, Step, SubqueryKind, UnaryOp,
+    BinaryOp, Collection, Count, CountKind, Direction, Expr, ExprKind, Name, OffsetLimit, OrderBy,
+    Query, Selection, Source, Step, SubqueryKind, UnaryOp,
 };
+use crate::lex;
 
-/// Chains with more operators are printed without inner parentheses.
-const NESTED_OPERATORS_MAX: usize = 4;
+/// Chains of `??` with more operators are printed without inner parentheses: they would make the text too deep to be
+/// read again. Other chains nest on their left, which costs the parser nothing.
+const NESTED_COALESCE_MAX: usize = 32;
 
 /// Returns the canonical text of an expression.
 pub(crate) fn expression(expr: &Expr) -> String {
@@ -51,6 +53,13 @@ pub(crate) fn order_by(order: &OrderBy) -> String {
     printer.text
 }
 
+/// Returns the canonical text of OFFSET and LIMIT.
+pub(crate) fn offset_limit(window: &OffsetLimit) -> String {
+    let mut printer = Printer { text: String::new(), indent: 0, unify_names: false };
+    printer.offset_limit(window);
+    printer.text
+}
+
 /// Returns a text literal in canonical form.
 pub(crate) fn quoted(text: &str) -> String {
     Value::String(text.to_string()).to_text()
@@ -81,7 +90,7 @@ impl Printer {
         }
         if let Some(top) = &query.select.top {
             self.put("TOP ");
-            self.count(top);
+            self.count(&top.count);
             self.put(" ");
         }
         self.selection(&query.select.selection);
@@ -105,11 +114,15 @@ impl Printer {
         }
         if let Some(window) = &query.offset_limit {
             self.line();
-            self.put("OFFSET ");
-            self.count(&window.offset);
-            self.put(" LIMIT ");
-            self.count(&window.limit);
+            self.offset_limit(window);
         }
+    }
+
+    fn offset_limit(&mut self, window: &OffsetLimit) {
+        self.put("OFFSET ");
+        self.count(&window.offset);
+        self.put(" LIMIT ");
+        self.count(&window.limit);
     }
 
     fn selection(&mut self, selection: &Selection) {
@@ -125,7 +138,8 @@ impl Printer {
                     self.expr(&item.expr);
                     if let Some(alias) = &item.alias {
                         self.put(" AS ");
-                        self.put(alias);
+                        let is_name = lex::is_name(&alias.text);
+                        self.put(&if is_name { alias.text.clone() } else { quoted(&alias.text) });
                     }
                 }
             }
@@ -141,13 +155,13 @@ impl Printer {
                 self.put("JOIN ");
             }
             if let (Some(alias), true) = (&source.alias, source.iterates) {
-                self.put(alias);
+                self.put(&alias.text);
                 self.put(" IN ");
             }
             self.collection(&source.collection);
             if let (Some(alias), false) = (&source.alias, source.iterates) {
                 self.put(" AS ");
-                self.put(alias);
+                self.put(&alias.text);
             }
         }
     }
@@ -155,7 +169,7 @@ impl Printer {
     fn collection(&mut self, collection: &Collection) {
         match collection {
             Collection::Path { name, steps } => {
-                self.put(name);
+                self.put(&name.text);
                 self.steps(steps);
             }
             Collection::Subquery(query) => self.subquery(query),
@@ -211,16 +225,21 @@ impl Printer {
 
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Literal(value) => {
-                let text = value.to_text();
-                self.put(&text);
-            }
+            ExprKind::Literal(value) => self.put(&value.to_computed_text()),
+            ExprKind::Special(number) => self.put(match number {
+                number if number.is_nan() => "NaN",
+                0.0 => "-0",
+                number if *number > 0.0 => "Infinity",
+                _ => "-Infinity",
+            }),
             ExprKind::Undefined => self.put("undefined"),
             ExprKind::Parameter(name) | ExprKind::Identifier(name) => self.put(name),
             ExprKind::Path { base, steps } => {
-                // A step binds tighter than a sign, and a dot after digits would read as a fraction.
-                let is_loose =
-                    matches!(base.kind, ExprKind::Unary(..) | ExprKind::Literal(Value::Number(_)));
+                // A dot after digits would read as a fraction.
+                let is_loose = matches!(
+                    base.kind,
+                    ExprKind::Literal(_) | ExprKind::Undefined | ExprKind::Special(_)
+                );
                 self.put(if is_loose { "(" } else { "" });
                 self.expr(base);
                 self.put(if is_loose { ")" } else { "" });
@@ -237,7 +256,7 @@ impl Printer {
             ExprKind::In { needle, list, negated } => {
                 self.put("(");
                 self.expr(needle);
-                self.put(if *negated { " NOT IN (" } else { " IN (" });
+                self.put(if *negated { " NOT  IN (" } else { " IN (" });
                 self.list(list);
                 self.put("))");
             }
@@ -248,8 +267,7 @@ impl Printer {
                 self.expr(pattern);
                 if let Some(escape) = escape {
                     self.put(" ESCAPE ");
-                    let literal = quoted(escape.encode_utf8(&mut [0; 4]));
-                    self.put(&literal);
+                    self.put(&quoted(&escape.text));
                 }
                 self.put(")");
             }
@@ -275,7 +293,9 @@ impl Printer {
             }
             ExprKind::Call { name, udf, arguments } => {
                 self.put(if *udf { "udf." } else { "" });
-                self.put(name);
+                // These two are words of the language, which are printed in upper case.
+                let word = ["LEFT", "RIGHT"].into_iter().find(|own| own.eq_ignore_ascii_case(name));
+                self.put(word.filter(|_| !udf).unwrap_or(name));
                 self.put("(");
                 self.list(arguments);
                 self.put(")");
@@ -285,56 +305,61 @@ impl Printer {
                     SubqueryKind::Scalar => "",
                     SubqueryKind::Exists => "EXISTS",
                     SubqueryKind::Array => "ARRAY",
-                    SubqueryKind::All => "ALL",
                     SubqueryKind::First => "FIRST",
                     SubqueryKind::Last => "LAST",
                 });
+                // Wire: the service indents this one twice.
+                let extra = usize::from(*kind == SubqueryKind::Array);
+                self.indent += extra;
                 self.subquery(query);
+                self.indent -= extra;
             }
         }
     }
 
-    fn object(&mut self, members: &[(String, Expr)]) {
+    fn object(&mut self, members: &[(Name, Expr)]) {
         self.put("{");
         for (index, (name, expr)) in members.iter().enumerate() {
             self.comma(index);
-            self.put(&quoted(name));
+            self.put(&quoted(&name.text));
             self.put(": ");
             self.expr(expr);
         }
         self.put("}");
     }
 
-    /// Prints `((a op b) op c)`. Long chains are printed flat, which means the same: nested parentheses
-    /// would make the text too deep to be read again.
+    /// Prints `((a op b) op c)`, or `(a ?? (b ?? c))`.
     fn chain(&mut self, first: &Expr, rest: &[(BinaryOp, Expr)]) {
-        let is_nested = rest.len() <= NESTED_OPERATORS_MAX;
-        let n_open = if is_nested { rest.len() } else { 1 };
+        let to_right = matches!(rest, [(BinaryOp::Coalesce, _), ..]);
+        let n_open = if to_right { 1 } else { rest.len() };
         for _ in 0..n_open {
             self.put("(");
         }
         self.expr(first);
+        let is_nested = to_right && rest.len() <= NESTED_COALESCE_MAX;
         for (index, (op, operand)) in rest.iter().enumerate() {
             self.put(" ");
             self.put(op.symbol());
             self.put(" ");
+            self.put(if is_nested && index + 1 < rest.len() { "(" } else { "" });
             self.expr(operand);
-            if is_nested || index + 1 == rest.len() {
-                self.put(")");
-            }
+            self.put(if to_right { "" } else { ")" });
+        }
+        let n_close = if is_nested { rest.len() } else { usize::from(to_right) };
+        for _ in 0..n_close {
+            self.put(")");
         }
     }
 
-    /// NOT takes a whole comparison, so it needs parentheses; signs bind tightest and need none.
     fn unary(&mut self, op: UnaryOp, operand: &Expr) {
         self.put(match op {
             UnaryOp::Not => "(NOT ",
-            UnaryOp::Minus => "- ",
-            UnaryOp::Plus => "+ ",
-            UnaryOp::BitNot => "~ ",
+            UnaryOp::Minus => "(- ",
+            UnaryOp::Plus => "(+ ",
+            UnaryOp::BitNot => "(~ ",
         });
         self.expr(operand);
-        self.put(if op == UnaryOp::Not { ")" } else { "" });
+        self.put(")");
     }
 
     fn steps(&mut self, steps: &[Step]) {

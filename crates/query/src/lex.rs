@@ -1,11 +1,16 @@
 //! Text to tokens. Offsets are UTF-16 units, because the service reports places that way.
 //!
-//! Invariant: the last token is `End`; the number of tokens is bounded by `TEXT_BYTES_MAX`.
+//! Invariant: the last token is `End` or `Invalid`; the number of tokens is bounded by `TEXT_LENGTH_MAX`.
+
+use std::str::Chars;
 
 use crate::error::{Diagnostic, Error, Result, Span};
 
-/// Limit: the service refuses longer texts; it also bounds every list in the tree.
-pub const TEXT_BYTES_MAX: usize = 512 * 1024;
+/// Limit: UTF-16 units of a text, as the service has it; it also bounds every list in the tree.
+pub const TEXT_LENGTH_MAX: usize = 512 * 1024;
+
+/// The digits of 64 bits.
+const HEX_DIGITS_MAX: usize = 16;
 
 /// A token and the text it was made from.
 #[derive(Clone, Debug)]
@@ -25,52 +30,41 @@ pub(crate) enum Kind {
     /// A parameter; the text has the `@`.
     Parameter,
     Symbol(Symbol),
+    /// What no token starts with; the mistake counts only if the parser gets here.
+    Invalid(Diagnostic),
     End,
 }
 
 macro_rules! keywords {
-    ($($name:ident),* $(,)?) => {
+    ($($name:ident),* ; $($exact:ident = $text:literal),* $(,)?) => {
         /// The reserved words.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        pub(crate) enum Keyword { $($name),* }
+        pub(crate) enum Keyword { $($name,)* $($exact),* }
 
         impl Keyword {
             fn find(word: &str) -> Option<Keyword> {
+                if word.len() > KEYWORD_LENGTH_MAX {
+                    return None;
+                }
                 $(if word.eq_ignore_ascii_case(stringify!($name)) { return Some(Keyword::$name); })*
+                $(if word == $text { return Some(Keyword::$exact); })*
                 None
             }
         }
     };
 }
 
+/// The length of `undefined`.
+const KEYWORD_LENGTH_MAX: usize = 9;
+
+// The words after the semicolon are words in this letter case only: `TRUE` is a name.
 keywords! {
-    All, And, Array, As, Asc, Between, By, Cross, Desc, Distinct, Escape, Exists, False, First, For,
-    From, Group, Having, In, Inner, Is, Join, Last, Left, Let, Like, Limit, Not, Null, Offset, Or,
-    Order, Over, Rank, Right, Select, Set, Top, True, Udf, Undefined, Value, Where,
-}
-
-impl Keyword {
-    /// Returns whether the word may stand where a name is expected.
-    pub(crate) fn is_name(self) -> bool {
-        matches!(self, Keyword::All | Keyword::First | Keyword::Last)
-    }
-
-    /// Returns whether the word may follow a dot. Only words whose reservation we have from weak
-    /// sources are let through: refusing them would break working queries.
-    pub(crate) fn is_property(self) -> bool {
-        self.is_name()
-            || matches!(
-                self,
-                Keyword::Cross
-                    | Keyword::For
-                    | Keyword::Inner
-                    | Keyword::Is
-                    | Keyword::Let
-                    | Keyword::Over
-                    | Keyword::Rank
-                    | Keyword::Set
-            )
-    }
+    And, Array, As, Asc, Between, By, Case, Cast, Convert, Cross, Desc, Distinct, Else, End, Escape,
+    Exists, For, From, Group, Having, In, Inner, Insert, Into, Is, Join, Left, Like, Limit, Not,
+    Offset, On, Or, Order, Outer, Over, Right, Select, Set, Then, Top, Update, Value, When, Where,
+    With;
+    False = "false", Infinity = "Infinity", NaN = "NaN", Null = "null", True = "true",
+    Udf = "udf", Undefined = "undefined",
 }
 
 /// Operators and punctuation.
@@ -94,7 +88,6 @@ pub(crate) enum Symbol {
     Percent,
     Tilde,
     Ampersand,
-    DoubleAmpersand,
     Caret,
     Bar,
     DoubleBar,
@@ -110,7 +103,7 @@ pub(crate) enum Symbol {
 }
 
 /// Longest first, so that the first match is the right one.
-const SYMBOLS: [(&str, Symbol); 32] = [
+const SYMBOLS: [(&str, Symbol); 31] = [
     (">>>", Symbol::ShiftRightZero),
     ("<<", Symbol::ShiftLeft),
     (">>", Symbol::ShiftRight),
@@ -120,7 +113,6 @@ const SYMBOLS: [(&str, Symbol); 32] = [
     ("!=", Symbol::NotEqual),
     ("??", Symbol::DoubleQuestion),
     ("||", Symbol::DoubleBar),
-    ("&&", Symbol::DoubleAmpersand),
     ("(", Symbol::OpenParen),
     (")", Symbol::CloseParen),
     ("[", Symbol::OpenBracket),
@@ -147,19 +139,26 @@ const SYMBOLS: [(&str, Symbol); 32] = [
 
 /// Splits a text into tokens.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(Error::Limit { what: "the query text in bytes", limit: TEXT_BYTES_MAX });
+    if text.len() > TEXT_LENGTH_MAX && utf16_length(text) as usize > TEXT_LENGTH_MAX {
+        return Err(too_long(text));
     }
     let mut lexer = Lexer { rest: text, offset: 0 };
     let mut list = Vec::with_capacity(text.len() / 4 + 1);
     loop {
-        let token = lexer.next_token()?;
-        let is_end = token.kind == Kind::End;
+        let token = lexer.next_token();
+        let is_last = matches!(token.kind, Kind::End | Kind::Invalid(_));
         list.push(token);
-        if is_end {
+        if is_last {
             return Ok(list);
         }
     }
+}
+
+/// Returns whether a text would be read as a name.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.starts_with(is_word_start)
+        && word_length(text) == text.len()
+        && Keyword::find(text).is_none()
 }
 
 struct Lexer<'t> {
@@ -168,15 +167,15 @@ struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    fn next_token(&mut self) -> Result<Token<'t>> {
-        self.skip_blank()?;
+    fn next_token(&mut self) -> Token<'t> {
+        self.skip_blank();
         let Some(first) = self.rest.chars().next() else {
-            return Ok(self.take(0, Kind::End));
+            return self.take(0, Kind::End);
         };
         if is_word_start(first) {
             let length = word_length(self.rest);
             let kind = self.rest.get(..length).and_then(Keyword::find);
-            return Ok(self.take(length, kind.map_or(Kind::Word, Kind::Keyword)));
+            return self.take(length, kind.map_or(Kind::Word, Kind::Keyword));
         }
         match first {
             '@' => self.parameter(),
@@ -196,79 +195,86 @@ impl<'t> Lexer<'t> {
         Token { kind, text, span: Span { start, end: self.offset } }
     }
 
-    fn skip_blank(&mut self) -> Result<()> {
+    fn skip_blank(&mut self) {
         loop {
-            let trimmed = self.rest.trim_start();
+            let trimmed = self.rest.trim_start_matches(is_blank);
             let n_blank = self.rest.len() - trimmed.len();
             self.take(n_blank, Kind::End);
-            if self.rest.starts_with("--") {
-                let length = self.rest.find('\n').unwrap_or(self.rest.len());
-                self.take(length, Kind::End);
-            } else if self.rest.starts_with("/*") {
-                let Some(end) = self.rest.find("*/") else {
-                    return Err(self.unexpected("/*"));
-                };
-                self.take(end + 2, Kind::End);
-            } else {
-                return Ok(());
+            if !self.rest.starts_with("--") {
+                return;
             }
+            let length = self.rest.find(['\n', '\r']).unwrap_or(self.rest.len());
+            self.take(length, Kind::End);
         }
     }
 
-    fn parameter(&mut self) -> Result<Token<'t>> {
+    fn parameter(&mut self) -> Token<'t> {
         let name = self.rest.get(1..).unwrap_or_default();
         if !name.starts_with(is_word_start) {
-            return Err(self.unexpected("@"));
+            return self.invalid(1, 1010, "token");
         }
         let length = 1 + word_length(name);
-        Ok(self.take(length, Kind::Parameter))
+        self.take(length, Kind::Parameter)
     }
 
-    fn number(&mut self) -> Result<Token<'t>> {
-        let length = number_length(self.rest.as_bytes());
-        let token = self.take(length, Kind::Number);
-        if self.rest.starts_with(is_word_start) {
-            let word = self.rest.get(..word_length(self.rest)).unwrap_or_default();
-            return Err(self.unexpected(word));
+    /// Digits with what stands right behind them: `1x` is a bad number, not a number and a name.
+    fn number(&mut self) -> Token<'t> {
+        let (number, is_whole) = number_length(self.rest.as_bytes());
+        let length = number + self.rest.get(number..).map_or(0, word_length);
+        if is_whole && length == number {
+            self.take(length, Kind::Number)
+        } else {
+            self.invalid_number(length)
         }
-        Ok(token)
     }
 
-    fn text(&mut self, quote: char) -> Result<Token<'t>> {
+    fn invalid_number(&mut self, length: usize) -> Token<'t> {
+        self.invalid(length, 1011, "numeric value token")
+    }
+
+    fn text(&mut self, quote: char) -> Token<'t> {
+        let rest = self.rest;
         let mut value = String::new();
-        let mut chars = self.rest.char_indices().skip(1);
-        while let Some((index, c)) = chars.next() {
-            if c == quote {
-                return Ok(self.take(index + 1, Kind::Text(value)));
+        // Most texts have no escapes, so whole runs are copied.
+        let mut at = quote.len_utf8();
+        while let Some(length) = rest.get(at..).and_then(|rest| rest.find([quote, '\\'])) {
+            value.push_str(rest.get(at..at + length).unwrap_or_default());
+            at += length + 1;
+            if rest.as_bytes().get(at - 1) != Some(&b'\\') {
+                return self.take(at, Kind::Text(value));
             }
-            if c < ' ' {
-                break;
+            let mut chars = rest.get(at..).unwrap_or_default().chars();
+            if escape(&mut chars, &mut value).is_none() {
+                // What no escape can be belongs to the token.
+                let length = rest.len() - chars.as_str().len();
+                return self.invalid(length, 1012, "string literal token");
             }
-            if c != '\\' {
-                value.push(c);
-                continue;
-            }
-            let Some(unescaped) = escape(&mut chars) else { break };
-            value.push_str(&unescaped);
+            at = rest.len() - chars.as_str().len();
         }
-        // The rest of the line is what the reader must look at.
-        let line = self.rest.lines().next().unwrap_or_default();
-        Err(self.unexpected(line))
+        self.invalid(rest.len(), 1012, "string literal token")
     }
 
-    fn symbol(&mut self, first: char) -> Result<Token<'t>> {
+    fn symbol(&mut self, first: char) -> Token<'t> {
         for (text, symbol) in SYMBOLS {
             if self.rest.starts_with(text) {
-                return Ok(self.take(text.len(), Kind::Symbol(symbol)));
+                return self.take(text.len(), Kind::Symbol(symbol));
             }
         }
-        Err(self.unexpected(first.encode_utf8(&mut [0; 4])))
+        self.invalid(first.len_utf8(), 1010, "token")
     }
 
-    fn unexpected(&self, near: &str) -> Error {
-        let span = Span { start: self.offset, end: self.offset + utf16_length(near) };
-        Error::one(near_diagnostic(near, span))
+    fn invalid(&mut self, length: usize, code: u16, what: &str) -> Token<'t> {
+        let mut token = self.take(length, Kind::End);
+        let message = format!("Syntax error, invalid {what} '{}'.", token.text);
+        token.kind = Kind::Invalid(Diagnostic::sc(code, message, token.span));
+        token
     }
+}
+
+fn too_long(text: &str) -> Error {
+    let message =
+        format!("The SQL query text exceeded the maximum limit of {TEXT_LENGTH_MAX} characters.");
+    Error::one(Diagnostic::sc(3020, message, Span { start: 0, end: utf16_length(text) }))
 }
 
 /// Makes the diagnostic for a token that cannot stand where it stands.
@@ -276,12 +282,20 @@ pub(crate) fn near_diagnostic(near: &str, span: Span) -> Diagnostic {
     Diagnostic::sc(1001, format!("Syntax error, incorrect syntax near '{near}'."), span)
 }
 
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{180e}'
+}
+
 fn is_word_start(c: char) -> bool {
-    c.is_ascii_alphabetic() || c == '_'
+    c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphabetic())
+}
+
+fn is_word_part(c: char) -> bool {
+    is_word_start(c) || c.is_ascii_digit() || (!c.is_ascii() && c.is_numeric())
 }
 
 fn word_length(text: &str) -> usize {
-    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
+    text.find(|c: char| !is_word_part(c)).unwrap_or(text.len())
 }
 
 fn utf16_length(text: &str) -> u32 {
@@ -289,63 +303,63 @@ fn utf16_length(text: &str) -> u32 {
     u32::try_from(n_units).unwrap_or(u32::MAX)
 }
 
-/// Returns the length of a number: hexadecimal, or decimal with fraction and exponent.
-fn number_length(bytes: &[u8]) -> usize {
+/// Returns the length of a number, hexadecimal or decimal with fraction and exponent, and whether all of its digits are there.
+fn number_length(bytes: &[u8]) -> (usize, bool) {
     let digits =
         |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
     let at = |index: usize| bytes.get(index).copied().unwrap_or_default();
     if at(0) == b'0' && matches!(at(1), b'x' | b'X') {
         let n_hex = bytes.iter().skip(2).take_while(|byte| byte.is_ascii_hexdigit()).count();
-        return if n_hex == 0 { 1 } else { 2 + n_hex };
+        return (2 + n_hex, (1..=HEX_DIGITS_MAX).contains(&n_hex));
     }
     let mut length = digits(0);
     if at(length) == b'.' {
         length += 1 + digits(length + 1);
     }
-    if matches!(at(length), b'e' | b'E') {
-        let sign = usize::from(matches!(at(length + 1), b'+' | b'-'));
-        let n_digits = digits(length + 1 + sign);
-        if n_digits > 0 {
-            length += 1 + sign + n_digits;
-        }
+    if !matches!(at(length), b'e' | b'E') {
+        return (length, true);
     }
-    length
+    length += 1 + usize::from(matches!(at(length + 1), b'+' | b'-'));
+    let n_digits = digits(length);
+    (length + n_digits, n_digits > 0)
 }
 
-/// Reads what follows a backslash; `None` when it is no escape.
-fn escape(chars: &mut impl Iterator<Item = (usize, char)>) -> Option<String> {
-    let c = match chars.next()?.1 {
-        c @ ('\'' | '"' | '\\' | '/') => c,
+/// Reads what follows a backslash; `None` when it is no escape. Characters that need no escape stand for themselves.
+fn escape(chars: &mut Chars<'_>, value: &mut String) -> Option<()> {
+    value.push(match chars.next()? {
         'b' => '\u{8}',
         'f' => '\u{c}',
         'n' => '\n',
         'r' => '\r',
         't' => '\t',
-        'u' => return unicode_escape(chars),
-        _ => return None,
-    };
-    Some(c.to_string())
+        'u' => return unicode_escape(chars, value),
+        c => c,
+    });
+    Some(())
 }
 
-/// Reads `XXXX`, and a second `\uXXXX` after a high surrogate. Lone surrogates become U+FFFD.
-fn unicode_escape(chars: &mut impl Iterator<Item = (usize, char)>) -> Option<String> {
-    let mut units = vec![hex_unit(chars)?];
-    if matches!(units[..], [0xD800..=0xDBFF]) {
-        // A high surrogate without its partner would swallow the next character otherwise.
-        let (_, backslash) = chars.next()?;
-        let (_, u) = chars.next()?;
-        if (backslash, u) != ('\\', 'u') {
-            return None;
-        }
-        units.push(hex_unit(chars)?);
+/// Reads `XXXX`, and a second `\uXXXX` that completes a pair. Lone surrogates become U+FFFD.
+fn unicode_escape(chars: &mut Chars<'_>, value: &mut String) -> Option<()> {
+    let high = hex_unit(chars)?;
+    let mut ahead = chars.clone();
+    let low = (ahead.next() == Some('\\') && ahead.next() == Some('u'))
+        .then(|| hex_unit(&mut ahead))
+        .flatten();
+    if let Some(pair) = low.and_then(|low| String::from_utf16(&[high, low]).ok())
+        && (0xD800..0xDC00).contains(&high)
+    {
+        *chars = ahead;
+        value.push_str(&pair);
+    } else {
+        value.push_str(&String::from_utf16_lossy(&[high]));
     }
-    Some(String::from_utf16_lossy(&units))
+    Some(())
 }
 
-fn hex_unit(chars: &mut impl Iterator<Item = (usize, char)>) -> Option<u16> {
+fn hex_unit(chars: &mut Chars<'_>) -> Option<u16> {
     let mut unit: u16 = 0;
     for _ in 0..4 {
-        let digit = chars.next()?.1.to_digit(16)?;
+        let digit = chars.next()?.to_digit(16)?;
         unit = unit << 4 | u16::try_from(digit).ok()?;
     }
     Some(unit)
@@ -386,9 +400,37 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_tokens_are_refused() {
-        for text in ["'abc", "/* x", "@", "'\\q'", "1x", "#", "'\\ud800x'", "'a\nb'"] {
-            assert!(tokens(text).is_err(), "{text}");
+    fn texts_take_any_character() {
+        assert_eq!(kinds("'a\tb\n\u{5}'")[0], Kind::Text("a\tb\n\u{5}".into()));
+        assert_eq!(kinds(r"'\q\/\x'")[0], Kind::Text("q/x".into()));
+        assert_eq!(kinds(r"'\ud800x\udc00'")[0], Kind::Text("\u{fffd}x\u{fffd}".into()));
+        assert_eq!(kinds(r"'\ud83d\u0041'")[0], Kind::Text("\u{fffd}A".into()));
+    }
+
+    #[test]
+    fn words_are_letters_of_any_script() {
+        assert_eq!(
+            kinds("été\u{a0}TRUE true"),
+            [Kind::Word, Kind::Word, Kind::Keyword(Keyword::True), Kind::End]
+        );
+    }
+
+    #[test]
+    fn what_is_no_token_is_named_whole() {
+        for (text, code, near) in [
+            ("'abc d", "SC1012", "'abc d"),
+            (r"'\u12' + 1", "SC1012", r"'\u12'"),
+            ("@1", "SC1010", "@"),
+            ("#x", "SC1010", "#"),
+            ("1x.y", "SC1011", "1x"),
+            ("5e+x", "SC1011", "5e+x"),
+            ("0x12345678901234567", "SC1011", "0x12345678901234567"),
+            ("0x", "SC1011", "0x"),
+        ] {
+            let list = tokens(text).unwrap();
+            let Kind::Invalid(diagnostic) = &list[0].kind else { panic!("{text}") };
+            assert_eq!((diagnostic.code.to_string().as_str(), list[0].text), (code, near));
         }
+        assert_eq!(kinds("1..x").len(), 4);
     }
 }

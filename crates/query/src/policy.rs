@@ -59,7 +59,7 @@ impl OrderPolicy {
         }
         let message = "The order by query does not have a corresponding composite index that it \
                        can be served from.";
-        Err(Error::one(Diagnostic::plain(message, order.span)))
+        Err(Error::Unplannable(message.to_string()))
     }
 }
 

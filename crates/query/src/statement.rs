@@ -86,23 +86,23 @@ impl Statement {
         parameters: &[(String, Value)],
         options: &PrepareOptions,
     ) -> Result<Statement> {
-        Statement::bind(text, parameters, options, false)
+        let statement = Statement::prepare_for_plan(text, parameters, options)?;
+        if statement.query.orders_elements {
+            let message = "Order-by over correlated collections is not supported.";
+            return Err(Error::Unplannable(message.to_string()));
+        }
+        if let Some(policy) = &options.order_policy {
+            policy.check(statement.ast(), &statement.query)?;
+        }
+        check_vectors(&statement.query)?;
+        Ok(statement)
     }
 
-    /// Prepares a query that is planned and not run, so parameters may lack a value.
+    /// Prepares a query that is planned and not run: the indexes of the container do not matter.
     pub(crate) fn prepare_for_plan(
         text: &str,
         parameters: &[(String, Value)],
         options: &PrepareOptions,
-    ) -> Result<Statement> {
-        Statement::bind(text, parameters, options, true)
-    }
-
-    fn bind(
-        text: &str,
-        parameters: &[(String, Value)],
-        options: &PrepareOptions,
-        parameters_may_lack: bool,
     ) -> Result<Statement> {
         let parsed = match &options.parses {
             Some(parses) => parses.parse(text)?,
@@ -116,15 +116,8 @@ impl Statement {
             embeddings: options.vector_embeddings.clone(),
             full_text: options.full_text.clone(),
             keys_bytes_max: keys_bytes_max(options.continuation_bytes_max),
-            parameters_may_lack,
         };
         let query = bind::bind(ast, parameters, &options.computed_properties, &context)?;
-        if let Some(policy) = &options.order_policy {
-            policy.check(ast, &query)?;
-        }
-        if !parameters_may_lack {
-            check_vectors(&query)?;
-        }
         let resume = options.resume_filter.clone();
         Ok(Statement { parsed, query, context, parameters: parameters.to_vec(), resume })
     }
@@ -199,6 +192,11 @@ impl Statement {
     /// Returns the syntax tree.
     pub fn ast(&self) -> &ast::Query {
         &self.parsed.tree
+    }
+
+    /// Returns whether the query has a FROM clause.
+    pub fn reads_items(&self) -> bool {
+        !matches!(self.query.base, tree::Base::Nothing)
     }
 
     /// Returns the parameters.

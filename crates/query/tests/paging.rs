@@ -292,7 +292,7 @@ fn what_needs_all_items_is_given_up_in_time() {
     let whole = source(2_000);
     for text in [
         "SELECT VALUE c.id FROM c ORDER BY c.n",
-        "SELECT c.n, COUNT(1) AS n FROM c GROUP BY c.n",
+        "SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n",
         "SELECT VALUE SUM(c.n) FROM c",
         "SELECT DISTINCT VALUE c.n FROM c",
         "SELECT VALUE COUNT(1) FROM c WHERE REGEXMATCH(c.id, '1')",
@@ -391,7 +391,7 @@ fn a_brief_page_is_whole_or_given_up() {
         ("SELECT VALUE c.id FROM c WHERE LENGTH(c.id) = 99", false),
         ("SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", false),
         ("SELECT DISTINCT VALUE c.n FROM c", false),
-        ("SELECT c.n, COUNT(1) AS n FROM c GROUP BY c.n", false),
+        ("SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n", false),
     ] {
         let statement = prepare(text);
         let run = |source: &IndexedSource, is_brief| {

@@ -73,7 +73,7 @@ const CLASSES: &[Class] = &[
         "id",
         true,
     ),
-    class("SELECT * FROM c ORDER BY RANK FullTextScore(c.text, ['deep river', 'sea'])", "id", true),
+    class("SELECT * FROM c ORDER BY RANK FullTextScore(c.text, 'deep river', 'sea')", "id", true),
     class(
         "SELECT c.id, c.v FROM c WHERE c.v > -5 ORDER BY RANK FullTextScore(c.text, 'sea')",
         "id",

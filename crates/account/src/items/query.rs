@@ -197,6 +197,11 @@ impl ItemRequest<'_> {
             let spans = Some(spans).filter(|spans| !spans.is_empty());
             return Ok(Target { scope, spans, merge: None });
         }
+        if !statement.reads_items() {
+            // One row, and any range can compute it.
+            let spans = vec![EpkRange::point(scope.epks.min().clone())];
+            return Ok(Target { scope, spans: Some(spans), merge: None });
+        }
         // One partition key: one logical partition holds all there is.
         let is_point =
             matches!(spans.as_slice(), [span] if *span == EpkRange::point(span.min().clone()));

@@ -1,9 +1,9 @@
 //! Aggregates in a select list.
 
-use super::Binder;
 use super::tree::{Aggregate, Expr};
+use super::{Binder, Clause};
 use crate::ast::{self, ExprKind};
-use crate::bind::query::{each_operand, is_aggregate};
+use crate::bind::query::{each_operand, has_aggregate, is_aggregate};
 use crate::error::{Diagnostic, Span};
 use crate::functions::AggregateKind;
 
@@ -14,31 +14,35 @@ impl Binder<'_> {
         argument: &ast::Expr,
         span: Span,
     ) -> Expr {
-        if !self.aggregates_allowed {
-            let message = "Aggregate functions are only allowed in the SELECT clause.";
-            self.report(Diagnostic::plain(message, span));
-            return Expr::Constant(None);
-        }
-        if has_aggregate_or_subquery(argument) {
+        // The argument is computed for each row, so it sees the variables and not the group.
+        let group = if self.aggregates_allowed { self.groups.pop() } else { None };
+        let aggregates_allowed = std::mem::replace(&mut self.aggregates_allowed, false);
+        let bound = self.expr(argument);
+        self.aggregates_allowed = aggregates_allowed;
+        let problem = if has_aggregate(argument) {
             let message = "Cannot perform an aggregate function on an expression containing an \
                            aggregate or a subquery.";
-            self.report(Diagnostic::sc(2101, message, span));
-            return Expr::Constant(None);
+            Some((2101, message))
+        } else if self.rank {
+            Some((2226, "Aggregate functions are not allowed with the ORDER BY RANK clause."))
+        } else if self.clause == Clause::Filter {
+            Some((2104, "Aggregates are not allowed in the WHERE clause."))
+        } else {
+            None
+        };
+        if let Some((code, message)) = problem {
+            self.report(Diagnostic::sc(code, message, span));
         }
-        // The argument is computed for each row, so it sees the variables and not the group.
-        let Some(mut group) = self.groups.pop() else { return Expr::Constant(None) };
-        self.aggregates_allowed = false;
-        let argument = self.expr(argument);
-        self.aggregates_allowed = true;
+        let Some(mut group) = group else { return Expr::Constant(None) };
         let index = group.aggregates.len();
-        group.aggregates.push(Aggregate { kind, argument });
+        group.aggregates.push(Aggregate { kind, argument: bound });
         let level = group.level;
         self.groups.push(group);
         Expr::Aggregate { level, index }
     }
 }
 
-fn has_aggregate_or_subquery(expr: &ast::Expr) -> bool {
+pub(super) fn has_aggregate_or_subquery(expr: &ast::Expr) -> bool {
     let own = match &expr.kind {
         ExprKind::Subquery(..) => true,
         ExprKind::Call { name, udf: false, .. } => is_aggregate(name),

@@ -47,7 +47,7 @@ impl ComputedProperty {
         };
         let alias = match &source.collection {
             Collection::Path { name, steps } if steps.is_empty() && !source.iterates => {
-                source.alias.clone().unwrap_or_else(|| name.clone())
+                source.alias.as_ref().unwrap_or(name).text.clone()
             }
             Collection::Path { .. } | Collection::Subquery(_) => {
                 return Err(refuse("FROM must name the container"));

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use model::Value;
 
-use super::Binder;
 use super::fold::constant;
-use super::query::unbound;
+use super::query::{has_aggregates, repeated_name};
 use super::tree::{Expr, ITEM_LEVEL};
+use super::{Binder, Clause, Stage};
 use crate::ast::{self, BinaryOp, ExprKind, SubqueryKind, UnaryOp};
 use crate::error::{Diagnostic, Span};
 use crate::eval::LikePattern;
@@ -50,23 +50,15 @@ impl Binder<'_> {
         match &expr.kind {
             ExprKind::Literal(value) => Expr::Constant(Some(Datum::Owned(value.clone()))),
             ExprKind::Undefined => Expr::Constant(None),
+            ExprKind::Special(number) => Expr::Constant(Some(Datum::Special(*number))),
+            // A parameter that the request does not have is undefined.
             ExprKind::Parameter(name) => {
-                if let Some(value) = self.parameter(name) {
-                    Expr::Constant(Some(Datum::Owned(value.clone())))
-                } else if self.context.parameters_may_lack {
-                    // It may be anything, and so may an item.
-                    Expr::Variable(ITEM_LEVEL)
-                } else {
-                    self.report(unbound(name, span));
-                    Expr::Constant(None)
-                }
+                Expr::Constant(self.parameter(name).cloned().map(Datum::Owned))
             }
             ExprKind::Identifier(name) => self.identifier(name, span),
             ExprKind::Path { base, steps } => self.path(base, steps, span),
             ExprKind::Array(list) => Expr::Array(self.list(list)),
-            ExprKind::Object(members) => Expr::Object(
-                members.iter().map(|(name, value)| (name.clone(), self.expr(value))).collect(),
-            ),
+            ExprKind::Object(members) => self.object(members),
             ExprKind::Unary(op, operand) => {
                 let operand = self.boxed(operand);
                 match op {
@@ -82,7 +74,8 @@ impl Binder<'_> {
                 self.negated(bound, *negated)
             }
             ExprKind::Like { text, pattern, escape, negated } => {
-                let bound = self.like(text, pattern, *escape);
+                let escape = self.escape(escape.as_ref());
+                let bound = self.like(text, pattern, escape);
                 self.negated(bound, *negated)
             }
             ExprKind::Between { operands, negated } => {
@@ -90,15 +83,14 @@ impl Binder<'_> {
                 self.negated(bound, *negated)
             }
             ExprKind::Conditional(operands) => Expr::Conditional(self.three(operands)),
-            ExprKind::Call { name, udf: true, arguments } => self.udf(name, arguments, span),
+            ExprKind::Call { name, udf: true, arguments } => self.udf(name, arguments),
             ExprKind::Call { name, udf: false, arguments } => self.call(name, arguments, span),
             ExprKind::Subquery(kind, query) => {
-                let mut bound = self.subquery(query);
-                if *kind == SubqueryKind::All {
-                    // ALL asks whether the filter holds for every row, so the filter is the value.
-                    let filter = bound.filter.take();
-                    let holds = Expr::Constant(Some(Datum::Owned(Value::Bool(true))));
-                    bound.projection = super::tree::Projection::Value(filter.unwrap_or(holds));
+                let bound = self.subquery(query);
+                if *kind == SubqueryKind::Scalar && !is_one_row(query) {
+                    let message = "The cardinality of a scalar subquery result set cannot be greater \
+                                   than one.";
+                    self.report(Diagnostic::sc(2201, message, query.span));
                 }
                 Expr::Subquery(*kind, Box::new(bound))
             }
@@ -116,16 +108,8 @@ impl Binder<'_> {
 
     fn identifier(&mut self, name: &str, span: Span) -> Expr {
         let Some(level) = self.resolve(name) else {
-            // Wire: published samples use these two names as numbers.
-            return match name {
-                "NaN" => Expr::Constant(Some(Datum::Special(f64::NAN))),
-                "Infinity" => Expr::Constant(Some(Datum::Special(f64::INFINITY))),
-                _ => {
-                    let message = format!("Identifier '{name}' could not be resolved.");
-                    self.report(Diagnostic::sc(2001, message, span));
-                    Expr::Constant(None)
-                }
-            };
+            self.report(unresolved(name, span));
+            return Expr::Constant(None);
         };
         self.check_grouped(level, span, || name.to_owned());
         Expr::Variable(level)
@@ -135,16 +119,29 @@ impl Binder<'_> {
     fn check_grouped(&mut self, level: usize, span: Span, text: impl FnOnce() -> String) {
         if self.varies_in_group(level) {
             let text = text();
+            let is_order = self.clause == Clause::OrderBy;
+            let (code, place) =
+                if is_order { (2103, "ORDER BY clause") } else { (2102, "select list") };
             let message = format!(
-                "Property reference '{text}' is invalid in the select list because it is not \
-                 contained in either an aggregate function or the GROUP BY clause."
+                "Property reference '{text}' is invalid in the {place} because it is not contained in \
+                 either an aggregate function or the GROUP BY clause."
             );
-            self.report(Diagnostic::sc(2102, message, span));
+            self.report_at(Stage::Groups, Diagnostic::sc(code, message, span));
         }
     }
 
+    fn object(&mut self, members: &[(ast::Name, ast::Expr)]) -> Expr {
+        for (index, (name, _)) in members.iter().enumerate() {
+            if members.iter().take(index).any(|(own, _)| own.text == name.text) {
+                self.report(repeated_name(&name.text, name.span));
+            }
+        }
+        let values = members.iter().map(|(name, value)| (name.text.clone(), self.expr(value)));
+        Expr::Object(values.collect())
+    }
+
     fn path(&mut self, base: &ast::Expr, steps: &[ast::Step], span: Span) -> Expr {
-        let mut steps = self.steps(steps);
+        let Some(mut steps) = self.steps(steps, span) else { return Expr::Constant(None) };
         // A prefix of the path may be a key of the group, or a computed property of the item.
         let base = match &base.kind {
             ExprKind::Identifier(name) => match self.resolve(name) {
@@ -193,22 +190,47 @@ impl Binder<'_> {
         Expr::Variable(level)
     }
 
-    fn steps(&mut self, steps: &[ast::Step]) -> Vec<Step> {
-        steps.iter().map(|step| self.step(step)).collect()
-    }
-
-    fn step(&mut self, step: &ast::Step) -> Step {
-        let ast::Step::Computed(index) = step else {
-            return Step::from_ast(step).unwrap_or(Step::Never);
-        };
-        let bound = self.expr(index);
-        let Some(constant) = constant(&bound) else {
+    /// Returns the steps of a path that stands at `span`, or reports the last one that is not known before rows are read.
+    fn steps(&mut self, steps: &[ast::Step], span: Span) -> Option<Vec<Step>> {
+        let known: Vec<Option<Step>> = steps.iter().map(|step| self.step(step)).collect();
+        if let Some(at) = known.iter().rposition(Option::is_none) {
+            let end = match steps.get(at) {
+                Some(ast::Step::Computed(index)) if at + 1 < steps.len() => index.span.end + 1,
+                _ => span.end,
+            };
             let message = "The specified query includes 'member indexer' which is currently not \
                            supported.";
-            self.report(Diagnostic::sc(2990, message, index.span));
-            return Step::Never;
+            self.report(Diagnostic::sc(2990, message, Span { end, ..span }));
+        }
+        known.into_iter().collect()
+    }
+
+    fn step(&mut self, step: &ast::Step) -> Option<Step> {
+        let ast::Step::Computed(index) = step else { return Step::from_ast(step) };
+        let index = match &index.kind {
+            ExprKind::Literal(value) => value,
+            ExprKind::Parameter(name) => self.parameter(name)?,
+            _ => {
+                self.expr(index);
+                return None;
+            }
         };
-        Step::from_constant(constant.and_then(Datum::value))
+        matches!(index, Value::String(_) | Value::Number(_))
+            .then(|| Step::from_constant(Some(index)))
+    }
+
+    fn escape(&mut self, escape: Option<&ast::Name>) -> Option<char> {
+        let escape = escape?;
+        let mut chars = escape.text.chars();
+        if let (Some(c), None) = (chars.next(), chars.next()) {
+            return Some(c);
+        }
+        let message = format!(
+            "The invalid escape character '{}' was specified in a LIKE predicate.",
+            escape.text
+        );
+        self.report(Diagnostic::sc(2207, message, escape.span));
+        None
     }
 
     fn chain(&mut self, first: &ast::Expr, rest: &[(BinaryOp, ast::Expr)]) -> Expr {
@@ -216,7 +238,8 @@ impl Binder<'_> {
         let first = self.expr(first);
         let operands = rest.iter().map(|(op, operand)| (*op, self.expr(operand)));
         if !matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Coalesce) {
-            return Expr::Chain(Box::new(first), operands.collect());
+            let operands = operands.collect();
+            return self.folded_chain(first, operands);
         }
         let mut list = vec![first];
         list.extend(operands.map(|(_, operand)| operand));
@@ -225,6 +248,20 @@ impl Binder<'_> {
             BinaryOp::Or => Expr::Or(list),
             _ => Expr::Coalesce(list),
         }
+    }
+
+    /// Computes the constants that a chain starts with.
+    fn folded_chain(&self, first: Expr, mut rest: Vec<(BinaryOp, Expr)>) -> Expr {
+        let n_constants = match constant(&first) {
+            Some(_) => rest.iter().take_while(|(_, operand)| constant(operand).is_some()).count(),
+            None => 0,
+        };
+        if n_constants == 0 || n_constants == rest.len() {
+            return Expr::Chain(Box::new(first), rest);
+        }
+        let variable = rest.split_off(n_constants);
+        let start = self.fold(Expr::Chain(Box::new(first), rest));
+        Expr::Chain(Box::new(start), variable)
     }
 
     fn is_in(&mut self, needle: &ast::Expr, list: &[ast::Expr]) -> Expr {
@@ -251,33 +288,29 @@ impl Binder<'_> {
         Expr::LikeComputed { text, pattern, escape }
     }
 
-    fn udf(&mut self, name: &str, arguments: &[ast::Expr], span: Span) -> Expr {
-        if let Some(host) = &self.context.udf_host
-            && !host.exists(name)
-        {
-            let message = format!("'{name}' is not a recognized user-defined function name.");
-            self.report(Diagnostic::plain(message, span));
-        }
+    fn udf(&mut self, name: &str, arguments: &[ast::Expr]) -> Expr {
+        // Whether the container has the function is found when it is called.
+        self.n_udf_calls += 1;
         Expr::Udf(name.to_string(), self.list(arguments))
     }
 
     fn call(&mut self, name: &str, arguments: &[ast::Expr], span: Span) -> Expr {
-        let Some(function) = functions::find(name) else {
+        let function = functions::find(name).filter(|function| function.name != "RRF");
+        let Some(function) = function else {
+            self.list(arguments);
             self.report(unknown_function(name, span));
             return Expr::Constant(None);
         };
-        if let Role::Rank = function.role {
-            self.report(if function.name == "RRF" {
-                unknown_function(name, span)
-            } else {
-                let message =
-                    "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
-                Diagnostic::sc(2240, message, span)
-            });
+        if let Some(diagnostic) = wrong_count(function, name, arguments.len(), span) {
+            self.list(arguments);
+            self.report(diagnostic);
             return Expr::Constant(None);
         }
-        if let Some(diagnostic) = wrong_count(function, arguments.len(), span) {
-            self.report(diagnostic);
+        if let Role::Rank = function.role {
+            self.list(arguments);
+            let message = "The FullTextScore function is only allowed in the SELECT, WHERE and ORDER BY \
+                           RANK clauses of a query that has an ORDER BY RANK.";
+            self.report(Diagnostic::sc(2244, message, span));
             return Expr::Constant(None);
         }
         if let (Role::Aggregate(kind), [argument]) = (function.role, arguments) {
@@ -366,12 +399,32 @@ impl Binder<'_> {
     }
 }
 
-fn unknown_function(name: &str, span: Span) -> Diagnostic {
-    let message = format!("'{name}' is not a recognized built-in function name.");
-    Diagnostic::sc(2005, message, span)
+/// Returns whether a subquery has one row at most: it enumerates nothing, or makes one row of all.
+fn is_one_row(query: &ast::Query) -> bool {
+    let is_one = |source: &ast::Source| match &source.collection {
+        ast::Collection::Subquery(inner) => !source.iterates && is_one_row(inner),
+        ast::Collection::Path { .. } => !source.iterates,
+    };
+    query.from.iter().all(is_one) || (query.group_by.is_empty() && has_aggregates(query))
 }
 
-fn wrong_count(function: &Function, count: usize, span: Span) -> Option<Diagnostic> {
+pub(super) fn unknown_function(name: &str, span: Span) -> Diagnostic {
+    let message = format!("'{name}' is not a recognized built-in function name.");
+    let end = span.start + u32::try_from(name.encode_utf16().count()).unwrap_or(u32::MAX);
+    Diagnostic::sc(2005, message, Span { end, ..span })
+}
+
+/// Makes the diagnostic for a name that is not in sight.
+pub(super) fn unresolved(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::sc(2001, format!("Identifier '{name}' could not be resolved."), span)
+}
+
+pub(super) fn wrong_count(
+    function: &Function,
+    name: &str,
+    count: usize,
+    span: Span,
+) -> Option<Diagnostic> {
     let Arity { min, max } = function.arity;
     if count >= min && max.is_none_or(|max| count <= max) {
         return None;
@@ -381,7 +434,7 @@ fn wrong_count(function: &Function, count: usize, span: Span) -> Option<Diagnost
         Some(max) => format!("{min} to {max}"),
         None => format!("at least {min}"),
     };
-    let message = format!("The {} function requires {needed} argument(s).", function.name);
+    let message = format!("The {name} function requires {needed} argument(s).");
     Some(Diagnostic::sc(2050, message, span))
 }
 

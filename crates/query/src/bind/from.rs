@@ -1,7 +1,8 @@
 //! Input sets.
 
 use super::Binder;
-use super::query::base_without_from;
+use super::expression::unresolved;
+use super::query::{Place, base_without_from};
 use super::scope::Binding;
 use super::tree::{Base, Collection, Expr, ITEM_LEVEL, Source};
 use crate::ast;
@@ -26,6 +27,8 @@ impl Binder<'_> {
                 from.base = Base::Item;
                 from.row_levels.push(ITEM_LEVEL);
             }
+            self.n_joins += usize::from(index > 0);
+            self.check_rank_source(source);
             self.source(source, index == 0 && is_root, &mut from);
             self.check_name(first_name, source);
         }
@@ -34,11 +37,14 @@ impl Binder<'_> {
 
     fn source(&mut self, source: &ast::Source, is_root: bool, from: &mut From) {
         match &source.collection {
-            ast::Collection::Path { name, steps } => self.path_source(source, name, steps, from),
+            ast::Collection::Path { name, steps } => {
+                self.path_source(source, name, steps, is_root, from);
+            }
             ast::Collection::Subquery(query) => {
-                self.check_subquery(query);
+                self.check_rank_subquery(source.collection_span);
                 let aggregates_allowed = std::mem::replace(&mut self.aggregates_allowed, false);
-                let bound = self.query(query, is_root);
+                let place = if is_root { Place::FirstSource } else { Place::Row };
+                let bound = self.query(query, place);
                 self.aggregates_allowed = aggregates_allowed;
                 let level = self.new_level();
                 from.row_levels.push(level);
@@ -47,7 +53,7 @@ impl Binder<'_> {
                 let collection = if is_root && bound.needs_all_items() {
                     from.base = Base::Rows(Box::new(bound), level);
                     if !source.iterates {
-                        self.scope.push(Binding { name: source.alias.clone(), level });
+                        self.scope.push(Binding { name: alias_of(source), level });
                         return;
                     }
                     Collection::Expr(Expr::Variable(level))
@@ -55,7 +61,7 @@ impl Binder<'_> {
                     Collection::Subquery(Box::new(bound))
                 };
                 let level = if source.iterates { self.new_level() } else { level };
-                self.add_source(source, source.alias.clone(), collection, level, from);
+                self.add_source(source, alias_of(source), collection, level, from);
             }
         }
     }
@@ -63,14 +69,22 @@ impl Binder<'_> {
     fn path_source(
         &mut self,
         source: &ast::Source,
-        name: &str,
+        name: &ast::Name,
         steps: &[ast::Step],
+        is_root: bool,
         from: &mut From,
     ) {
-        // A name that is not in sight denotes the container: the item at hand.
-        let base = self.resolve(name).unwrap_or(ITEM_LEVEL);
+        // The first name of the outermost FROM denotes the container, whatever it is: the item at hand.
+        let base = match self.resolve(&name.text) {
+            Some(level) => level,
+            None if is_root => ITEM_LEVEL,
+            None => {
+                self.report(unresolved(&name.text, name.span));
+                ITEM_LEVEL
+            }
+        };
         if steps.is_empty() && !source.iterates {
-            let alias = source.alias.clone().unwrap_or_else(|| name.to_string());
+            let alias = alias_of(source).unwrap_or_else(|| name.text.clone());
             self.scope.push(Binding { name: Some(alias), level: base });
             return;
         }
@@ -80,7 +94,7 @@ impl Binder<'_> {
         };
         let expr = self.steps_below(base, steps);
         let level = self.new_level();
-        let alias = source.alias.clone().or(inferred);
+        let alias = alias_of(source).or(inferred);
         self.add_source(source, alias, Collection::Expr(expr), level, from);
     }
 
@@ -123,9 +137,15 @@ impl Binder<'_> {
         };
         let Some(name) = &last.name else { return };
         if earlier.iter().any(|binding| binding.name.as_ref() == Some(name)) {
-            let message =
-                format!("The input alias '{name}' is specified more than once in the FROM clause.");
-            self.report(Diagnostic::plain(message, source.span));
+            let message = format!(
+                "The input set name or alias '{name}' is specified more than once in the FROM clause."
+            );
+            let span = source.alias.as_ref().map_or(source.span, |alias| alias.span);
+            self.report(Diagnostic::sc(2021, message, span));
         }
     }
+}
+
+fn alias_of(source: &ast::Source) -> Option<String> {
+    source.alias.as_ref().map(|alias| alias.text.clone())
 }

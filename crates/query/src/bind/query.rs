@@ -1,63 +1,86 @@
 //! Clauses.
 
-use super::Binder;
+use model::Value;
+
+use super::aggregate::has_aggregate_or_subquery;
 use super::scope::GroupScope;
+use super::sort_path::{Inputs, SortPath};
 use super::tree::{Base, Expr, Grouping, ITEM_LEVEL, OrderKey, Projection, Query};
+use super::{Binder, Clause, Stage};
 use crate::ast::{self, Count, CountKind, Direction, ExprKind, Selection};
 use crate::error::{Code, Diagnostic, Span};
 use crate::format;
 use crate::functions::{self, Role, is_vector};
 
-/// The largest TOP, OFFSET or LIMIT.
-const COUNT_MAX: i64 = u32::MAX as i64;
+/// Where a query stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// It is the whole text.
+    Root,
+    /// It is the first input set of the whole text, or of such a one.
+    FirstSource,
+    /// It is computed for a row around it.
+    Row,
+}
 
-fn not_a_path(span: Span) -> Diagnostic {
+fn not_a_path() -> Diagnostic {
     let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a \
                    document path.";
-    Diagnostic { code: Code::Number(2206), message: message.to_string(), span }
+    Diagnostic { code: Code::Number(2206), message: message.to_string(), span: Span::default() }
 }
 
 impl Binder<'_> {
     /// Binds the query that runs over all items.
     pub(super) fn root_query(&mut self, query: &ast::Query) -> Query {
-        self.query(query, true)
+        self.query(query, Place::Root)
     }
 
     /// Binds a subquery over the row around it.
     pub(super) fn subquery(&mut self, query: &ast::Query) -> Query {
-        self.check_subquery(query);
         let aggregates_allowed = std::mem::replace(&mut self.aggregates_allowed, false);
-        let bound = self.query(query, false);
+        let bound = self.query(query, Place::Row);
         self.aggregates_allowed = aggregates_allowed;
         bound
     }
 
-    /// Reports the clauses that subqueries must not have.
-    pub(super) fn check_subquery(&mut self, query: &ast::Query) {
-        if let Some(order) = &query.order_by {
-            let (code, message) = if order.rank {
-                (2228, "The ORDER BY RANK clause is not supported in subqueries.")
-            } else {
-                (2202, "'ORDER BY' is not supported in subqueries.")
-            };
-            self.report(Diagnostic::sc(code, message, order.span));
-        }
+    /// Reports an order that subqueries must not have.
+    fn check_suborder(&mut self, query: &ast::Query) {
+        let Some(order) = &query.order_by else { return };
+        let (code, message) = if order.rank {
+            (2228, "The ORDER BY RANK clause is not supported in subqueries.")
+        } else {
+            (2202, "'ORDER BY' is not supported in subqueries.")
+        };
+        self.report(Diagnostic::sc(code, message, order.span));
+    }
+
+    /// Reports a window that subqueries must not have.
+    fn check_subwindow(&mut self, query: &ast::Query) {
         if let Some(top) = &query.select.top {
             self.report(Diagnostic::sc(2203, "'TOP' is not supported in subqueries.", top.span));
         }
         if let Some(window) = &query.offset_limit {
-            let span = window.offset.span.to(window.limit.span);
             let message = "'OFFSET LIMIT' clause is not supported in subqueries.";
-            self.report(Diagnostic::sc(2204, message, span));
+            self.report(Diagnostic::sc(2204, message, window.span));
         }
     }
 
-    pub(super) fn query(&mut self, query: &ast::Query, is_root: bool) -> Query {
+    pub(super) fn query(&mut self, query: &ast::Query, place: Place) -> Query {
+        if query.select.top.is_some() && query.offset_limit.is_some() {
+            let message = "A TOP cannot be used in the same query or subquery as an OFFSET.";
+            self.report(Diagnostic::sc(2205, message, query.span));
+        }
+        let rank = query.order_by.as_ref().is_some_and(|order| order.rank);
+        let outer_rank = std::mem::replace(&mut self.rank, rank);
         let n_names = self.scope.len();
-        let from = self.from(&query.from, is_root);
+        self.check_rank_joins(query);
+        let from = self.from(&query.from, place != Place::Row);
+        let clause = std::mem::replace(&mut self.clause, Clause::Filter);
         let filter = query.filter.as_ref().map(|filter| self.expr(filter));
-        let keys: Vec<Expr> = query.group_by.iter().map(|key| self.expr(key)).collect();
-        let is_grouped = !keys.is_empty() || selects_aggregate(&query.select.selection);
+        self.clause = Clause::Other;
+        self.check_rank_groups(query);
+        let keys: Vec<Expr> = query.group_by.iter().map(|key| self.group_by_key(key)).collect();
+        let is_grouped = !keys.is_empty() || has_aggregates(query);
         let mut bound = Query {
             base: from.base,
             sources: from.sources,
@@ -66,6 +89,7 @@ impl Binder<'_> {
             projection: Projection::Value(Expr::Constant(None)),
             distinct: query.select.distinct,
             order: Vec::new(),
+            orders_elements: false,
             rank: None,
             offset: 0,
             take: None,
@@ -81,8 +105,13 @@ impl Binder<'_> {
             });
             self.aggregates_allowed = true;
         }
-        bound.projection = self.projection(query, is_grouped);
+        if place != Place::Root {
+            self.check_suborder(query);
+        }
         bound.order = self.order(query, is_grouped);
+        bound.rank = self.rank(query);
+        self.check_rank_distinct(query);
+        bound.projection = self.projection(query, is_grouped);
         if is_grouped {
             self.aggregates_allowed = false;
             if let Some(group) = self.groups.pop() {
@@ -90,10 +119,40 @@ impl Binder<'_> {
                     Some(Grouping { level: group.level, keys, aggregates: group.aggregates });
             }
         }
-        bound.rank = self.rank(query);
-        self.window(query, &mut bound);
+        self.check_sort_paths(&mut bound);
+        if place == Place::Root {
+            self.window(query, &mut bound);
+        } else {
+            self.check_subwindow(query);
+        }
         self.scope.truncate(n_names);
+        self.clause = clause;
+        self.rank = outer_rank;
         bound
+    }
+
+    fn group_by_key(&mut self, key: &ast::Expr) -> Expr {
+        let bound = self.expr(key);
+        if has_aggregate_or_subquery(key) {
+            let message = "Cannot use an aggregate or a subquery in an expression used for the group \
+                           by list of a GROUP BY clause.";
+            self.report(Diagnostic::sc(2111, message, key.span));
+        }
+        if !self.has_property(key) {
+            let message = "Each GROUP BY expression must contain at least one property reference.";
+            self.report(Diagnostic::sc(2110, message, key.span));
+        }
+        bound
+    }
+
+    /// Returns whether an expression refers to a name in sight.
+    fn has_property(&self, expr: &ast::Expr) -> bool {
+        if let ExprKind::Identifier(name) = &expr.kind {
+            return self.resolve(name).is_some();
+        }
+        let mut found = false;
+        each_operand(expr, &mut |operand| found |= self.has_property(operand));
+        found
     }
 
     fn projection(&mut self, query: &ast::Query, is_grouped: bool) -> Projection {
@@ -102,52 +161,78 @@ impl Binder<'_> {
             Selection::Value(expr) => Projection::Value(self.expr(expr)),
             Selection::List(list) => {
                 let names = ast::Query::output_names(list);
-                let values: Vec<Expr> = list.iter().map(|item| self.expr(&item.expr)).collect();
-                Projection::List(names.into_iter().zip(values).collect())
+                let mut members: Vec<(String, Expr)> = Vec::with_capacity(list.len());
+                for (item, name) in list.iter().zip(names) {
+                    let value = self.expr(&item.expr);
+                    if members.iter().any(|(own, _)| *own == name)
+                        && let Some(span) = name_span(item)
+                    {
+                        self.report(repeated_name(&name, span));
+                    }
+                    members.push((name, value));
+                }
+                Projection::List(members)
             }
         }
     }
 
     fn select_all(&mut self, query: &ast::Query, is_grouped: bool, span: Span) -> Expr {
-        let problem = if is_grouped {
-            Diagnostic::sc(2041, "'SELECT *' is not allowed with GROUP BY.", span)
-        } else if query.from.is_empty() {
-            Diagnostic::plain("'SELECT *' is not valid if FROM clause is omitted.", span)
+        if query.from.is_empty() {
+            let message = "Syntax error, 'SELECT *' is not valid if FROM clause is omitted.";
+            self.report(Diagnostic::sc(1021, message, span));
         } else if query.from.len() > 1 {
-            Diagnostic::plain("'SELECT *' is only valid with a single input set.", span)
+            let message = "'SELECT *' is only valid with a single input set.";
+            self.report(Diagnostic::sc(2042, message, span));
+        } else if is_grouped {
+            let message = "'SELECT *' is not allowed with GROUP BY.";
+            self.report_at(Stage::Groups, Diagnostic::sc(2041, message, span));
         } else {
             let level = self.scope.last().map_or(ITEM_LEVEL, |binding| binding.level);
             return Expr::Variable(level);
-        };
-        self.report(problem);
+        }
         Expr::Constant(None)
     }
 
-    /// Binds the sort keys. Over groups only keys of the group can sort; other keys have no meaning
-    /// and the service ignores them.
+    /// Binds the sort keys. Over one group no key has a meaning, and the service ignores them.
     fn order(&mut self, query: &ast::Query, is_grouped: bool) -> Vec<OrderKey> {
         let Some(order) = query.order_by.as_ref().filter(|order| !order.rank) else {
             return Vec::new();
         };
+        self.clause = Clause::OrderBy;
+        let is_single = order.items.len() == 1;
         let mut keys = Vec::new();
         for item in &order.items {
-            if is_grouped && self.group_key(&format::identity(&item.expr)).is_none() {
+            if is_grouped && query.group_by.is_empty() {
+                // The only row has no order; its key is still checked for names.
+                self.expr_of_rows(&item.expr);
                 continue;
             }
-            keys.extend(self.order_key(item));
+            keys.extend(self.order_key(item, is_single));
         }
+        self.clause = Clause::Other;
         keys
     }
 
-    fn order_key(&mut self, item: &ast::OrderItem) -> Option<OrderKey> {
+    /// Binds an expression over the rows before they are grouped.
+    fn expr_of_rows(&mut self, expr: &ast::Expr) {
+        let group = self.groups.pop();
+        let aggregates_allowed = std::mem::replace(&mut self.aggregates_allowed, false);
+        self.expr(expr);
+        self.aggregates_allowed = aggregates_allowed;
+        self.groups.extend(group);
+    }
+
+    fn order_key(&mut self, item: &ast::OrderItem, is_single: bool) -> Option<OrderKey> {
         let descending = item.direction == Some(Direction::Descending);
-        if let ExprKind::Call { name, udf: false, arguments } = &item.expr.kind {
+        let expr = self.expr(&item.expr);
+        if is_single && let ExprKind::Call { name, udf: false, arguments } = &item.expr.kind {
             let name = name.to_ascii_uppercase();
             let is_vector = matches!(name.as_str(), "VECTORDISTANCE" | "_VECTORSCORE");
             if name == "VECTORDISTANCE" && item.direction.is_some() {
-                let message = "Specifying a sorting order (ASC or DESC) with VectorDistance \
-                               function is not supported.";
-                self.report(Diagnostic::plain(message, item.expr.span));
+                let message = "Specifying a sorting order (ASC or DESC) with VectorDistance function is \
+                               not supported. VectorDistance will always sort in the order of most \
+                               similar (first) to least similar (last).";
+                self.report(Diagnostic::sc(2210, message, item.span));
                 return None;
             }
             if is_vector || name == "_FULLTEXTSCORE" {
@@ -156,36 +241,43 @@ impl Binder<'_> {
                 } else {
                     descending
                 };
-                let expr = self.expr(&item.expr);
-                if name == "VECTORDISTANCE" && !self.has_query_vector(&expr) {
-                    self.report(not_a_path(item.expr.span));
+                if name == "VECTORDISTANCE" && !has_query_vector(&expr) {
+                    self.report_at(Stage::Keys, not_a_path());
                     return None;
                 }
                 return Some(OrderKey { expr, descending, undefined_last: true });
             }
         }
-        if !is_document_path(&item.expr) {
-            self.report(not_a_path(item.expr.span));
-            return None;
-        }
-        Some(OrderKey { expr: self.expr(&item.expr), descending, undefined_last: false })
+        Some(OrderKey { expr, descending, undefined_last: false })
     }
 
-    /// Returns whether a vector comparison has a constant vector beside what it is compared with. A parameter without a
-    /// value may be one.
-    fn has_query_vector(&self, call: &Expr) -> bool {
-        let Expr::Call { arguments, .. } = call else { return false };
-        arguments.iter().take(2).any(|argument| match argument {
-            Expr::Constant(Some(datum)) => datum.value().is_some_and(is_vector),
-            Expr::Constant(None) => self.context.parameters_may_lack,
-            _ => false,
-        })
+    /// Looks for the sort keys in the item.
+    fn check_sort_paths(&mut self, bound: &mut Query) {
+        let inputs = Inputs {
+            base: &bound.base,
+            sources: &bound.sources,
+            grouping: bound.grouping.as_ref(),
+            outer: None,
+        };
+        let mut is_computed = false;
+        let mut orders_elements = false;
+        // Without items there is nothing to sort, whatever the key is.
+        let has_items = !matches!(bound.base, Base::Nothing);
+        for key in bound.order.iter().filter(|key| !key.undefined_last && has_items) {
+            let path = inputs.find(&key.expr, &[]);
+            is_computed |= path == SortPath::Computed;
+            orders_elements |= path == SortPath::Element;
+        }
+        bound.orders_elements = orders_elements;
+        if is_computed {
+            self.report_at(Stage::Keys, not_a_path());
+        }
     }
 
     fn window(&mut self, query: &ast::Query, bound: &mut Query) {
         if let Some(top) = &query.select.top {
             let message = "The count value provided for a TOP clause must be an integer.";
-            bound.take = Some(self.count(top, 2060, message));
+            bound.take = Some(self.count(&top.count, 2060, message));
         }
         if let Some(window) = &query.offset_limit {
             let offset = "The OFFSET count value exceeds the maximum allowed value.";
@@ -201,12 +293,8 @@ impl Binder<'_> {
         let number = match &count.kind {
             CountKind::Literal(number) => number.map(u64::from),
             CountKind::Parameter(name) => {
-                let Some(value) = self.parameter(name) else {
-                    self.report(unbound(name, count.span));
-                    return 0;
-                };
-                let integer = value.as_i64().filter(|number| (0..=COUNT_MAX).contains(number));
-                integer.and_then(|number| u64::try_from(number).ok())
+                let integer = self.parameter(name).and_then(Value::as_i64);
+                integer.and_then(|number| u32::try_from(number).ok()).map(u64::from)
             }
         };
         number.unwrap_or_else(|| {
@@ -216,25 +304,42 @@ impl Binder<'_> {
     }
 }
 
-/// Makes the diagnostic for a parameter without a value.
-pub(super) fn unbound(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::sc(2001, format!("Identifier '{name}' could not be resolved."), span)
-}
-
-/// Returns whether an expression is a name with steps below it.
-fn is_document_path(expr: &ast::Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Identifier(_) => true,
-        ExprKind::Path { base, .. } => matches!(base.kind, ExprKind::Identifier(_)),
-        _ => false,
-    }
-}
-
-fn selects_aggregate(selection: &Selection) -> bool {
-    match selection {
+/// Returns whether a query computes aggregates over its rows.
+pub(crate) fn has_aggregates(query: &ast::Query) -> bool {
+    let selected = match &query.select.selection {
         Selection::All(_) => false,
         Selection::Value(expr) => has_aggregate(expr),
         Selection::List(list) => list.iter().any(|item| has_aggregate(&item.expr)),
+    };
+    let order = query.order_by.iter().filter(|order| !order.rank).flat_map(|order| &order.items);
+    selected || order.into_iter().any(|item| has_aggregate(&item.expr))
+}
+
+/// Makes the diagnostic for a member that an object has already.
+pub(super) fn repeated_name(name: &str, span: Span) -> Diagnostic {
+    let message =
+        format!("Object creation error, property name '{name}' specified more than once.");
+    Diagnostic::sc(2022, message, span)
+}
+
+/// Returns where the name of a selected value stands; `None` for one that has none.
+fn name_span(item: &ast::SelectItem) -> Option<Span> {
+    if let Some(alias) = &item.alias {
+        return Some(alias.span);
+    }
+    let span = item.expr.span;
+    let ending = |length: usize, after: u32| {
+        let end = span.end - after;
+        Span { start: end.saturating_sub(u32::try_from(length).unwrap_or_default()), end }
+    };
+    match &item.expr.kind {
+        ExprKind::Identifier(_) => Some(span),
+        ExprKind::Path { steps, .. } => match steps.last()? {
+            ast::Step::Dot(name) => Some(ending(name.encode_utf16().count(), 0)),
+            ast::Step::Name(name) => Some(ending(name.encode_utf16().count() + 2, 1)),
+            ast::Step::Index(_) | ast::Step::Computed(_) => None,
+        },
+        _ => None,
     }
 }
 
@@ -262,6 +367,7 @@ pub(crate) fn each_operand<'x>(expr: &'x ast::Expr, visit: &mut dyn FnMut(&'x as
     match &expr.kind {
         ExprKind::Literal(_)
         | ExprKind::Undefined
+        | ExprKind::Special(_)
         | ExprKind::Parameter(_)
         | ExprKind::Identifier(_)
         | ExprKind::Subquery(..) => {}
@@ -301,4 +407,13 @@ pub(crate) fn each_operand<'x>(expr: &'x ast::Expr, visit: &mut dyn FnMut(&'x as
 /// Returns the base of a query over no input set.
 pub(super) fn base_without_from(is_root: bool) -> Base {
     if is_root { Base::Nothing } else { Base::Item }
+}
+
+/// Returns whether a vector comparison has a constant vector beside what it is compared with.
+fn has_query_vector(call: &Expr) -> bool {
+    let Expr::Call { arguments, .. } = call else { return false };
+    arguments.iter().take(2).any(|argument| match argument {
+        Expr::Constant(Some(datum)) => datum.value().is_some_and(is_vector),
+        _ => false,
+    })
 }

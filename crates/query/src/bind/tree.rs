@@ -77,6 +77,8 @@ pub(crate) struct Query {
     pub(crate) projection: Projection,
     pub(crate) distinct: bool,
     pub(crate) order: Vec<OrderKey>,
+    /// Whether a sort key is of an element of an array of the item.
+    pub(crate) orders_elements: bool,
     pub(crate) rank: Option<Rank>,
     pub(crate) offset: u64,
     /// The least of TOP and LIMIT.

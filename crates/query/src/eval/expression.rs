@@ -225,6 +225,9 @@ fn udf<'e>(
     let Some(host) = &run.context.udf_host else {
         return Err(Error::Udf(format!("user-defined function '{name}' cannot run here")));
     };
+    if !host.exists(name) {
+        return Err(Error::Udf(format!("User-defined-function '{name}' could not be resolved.")));
+    }
     let values = evaluated(arguments, frame, run)?;
     let values: Vec<Option<Value>> =
         values.into_iter().map(|value| value.and_then(Datum::into_value)).collect();
@@ -243,7 +246,6 @@ fn subquery<'e>(
 ) -> Result<Maybe<'e>> {
     let mut rows: Vec<Value> = Vec::new();
     let mut n_rows = 0_usize;
-    let mut fails = false;
     subquery_rows(query, frame, run, &mut |row| {
         n_rows += 1;
         let Some(value) = row.into_value() else { return Ok(Flow::Continue) };
@@ -258,14 +260,12 @@ fn subquery<'e>(
                 rows.clear();
                 rows.push(value);
             }
-            SubqueryKind::All => fails |= value != Value::Bool(true),
             SubqueryKind::Scalar | SubqueryKind::Array => rows.push(value),
         }
         Ok(Flow::Continue)
     })?;
     Ok(match kind {
         SubqueryKind::Exists => boolean(n_rows > 0),
-        SubqueryKind::All => boolean(!fails),
         SubqueryKind::Array => Some(Datum::Owned(Value::Array(rows))),
         SubqueryKind::Scalar if rows.len() > 1 => {
             let message =

@@ -119,11 +119,3 @@ pub(crate) fn bm25_of_counts(length: usize, counts: &[usize], statistics: &Stati
     };
     counts.iter().zip(&statistics.hits).map(score).sum()
 }
-
-/// Returns the search terms of a FULLTEXTSCORE call: single texts or one array.
-pub(crate) fn terms_of(values: &[Value]) -> Option<Vec<Value>> {
-    match values {
-        [Value::Array(list)] => Some(list.clone()),
-        list => list.iter().all(Value::is_string).then(|| list.to_vec()),
-    }
-}

@@ -66,9 +66,7 @@ impl Prepared {
     }
 }
 
-pub(crate) use fulltext::{
-    Statistics, bm25_of_counts, n_occurrences, prepare as prepare_text, terms_of,
-};
+pub(crate) use fulltext::{Statistics, bm25_of_counts, n_occurrences, prepare as prepare_text};
 pub(crate) use regex::{Pattern, pattern_arguments, prepare as prepare_regex};
 pub(crate) use spatial::{Bounds, Extent, extent};
 pub(crate) use vector::{prepare as prepare_vector, similarity};

@@ -1,32 +1,66 @@
-//! Scalar expressions: precedence climbing over the levels of `BinaryOp::level`.
+//! Scalar expressions. The grammar, from the loosest to the tightest, as `docs/query-language.md` has it:
+//!
+//! ```text
+//! expression  = coalesce [ "?" expression ":" expression ]
+//! coalesce    = condition { "??" condition }                     to the right
+//! condition   = comparison [NOT] BETWEEN comparison AND comparison | or
+//! or          = and { OR and }
+//! and         = predicate { AND predicate }
+//! predicate   = comparison [ [NOT] IN "(" … ")" | [NOT] LIKE comparison [ESCAPE text] ]
+//! comparison  = operators of four levels, by precedence climbing over `BinaryOp::level`
+//! unary       = { NOT | "-" | "+" | "~" } postfix
+//! ```
 
 use model::{Number, Value};
 
-use super::{Parser, UDFS_MAX};
-use crate::ast::{BinaryOp, Expr, ExprKind, Step, SubqueryKind, UnaryOp};
-use crate::error::{Error, Result, Span};
+use super::Parser;
+use crate::ast::{BinaryOp, Expr, ExprKind, Query, Step, SubqueryKind, UnaryOp};
+use crate::error::{Diagnostic, Error, Result, Span};
 use crate::lex::{Keyword, Kind, Symbol};
-
-/// The level of IN, LIKE and BETWEEN, between concatenation and AND.
-const PREDICATE_LEVEL: u8 = 4;
-
-/// The lowest level: everything but the conditional.
-const LOWEST_LEVEL: u8 = 1;
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Expr> {
-        self.deeper(|parser| {
-            let condition = parser.binary(LOWEST_LEVEL)?;
-            if !parser.take_symbol(Symbol::Question) {
-                return Ok(condition);
-            }
-            let then = parser.expression()?;
-            parser.expect_symbol(Symbol::Colon)?;
-            let otherwise = parser.expression()?;
-            let span = condition.span.to(otherwise.span);
-            let operands = Box::new([condition, then, otherwise]);
-            Ok(Expr { kind: ExprKind::Conditional(operands), span })
-        })
+        self.deeper(Self::parenthesized)
+    }
+
+    /// Reads an expression and the parentheses in front of it in a loop: `((a OR b) OR c) OR d` is how clients
+    /// write long conditions, and is no deeper than `a OR b OR c OR d`.
+    fn parenthesized(&mut self) -> Result<Expr> {
+        let first = self.position;
+        while self.at_symbol(Symbol::OpenParen)
+            && self.peek_at(1).kind != Kind::Keyword(Keyword::Select)
+        {
+            self.advance();
+        }
+        let mut n_open = self.position - first;
+        let operand = self.unary()?;
+        let mut expr = self.rest_of_expression(operand, self.position_start(first + n_open))?;
+        while n_open > 0 {
+            n_open -= 1;
+            self.expect_symbol(Symbol::CloseParen)?;
+            let start = self.position_start(first + n_open);
+            let operand = self.steps(expr, start)?;
+            expr = self.rest_of_expression(operand, start)?;
+        }
+        Ok(expr)
+    }
+
+    /// Returns the place of the token at a position.
+    fn position_start(&self, position: usize) -> Span {
+        self.tokens.get(position).map(|token| token.span).unwrap_or_default()
+    }
+
+    /// Goes on with an expression whose first operand was read. `start` is where it stands, parentheses included.
+    fn rest_of_expression(&mut self, operand: Expr, start: Span) -> Result<Expr> {
+        let condition = self.coalesce(operand, start)?;
+        if !self.take_symbol(Symbol::Question) {
+            return Ok(condition);
+        }
+        let then = self.expression()?;
+        self.expect_symbol(Symbol::Colon)?;
+        let otherwise = self.expression()?;
+        let operands = Box::new([condition, then, otherwise]);
+        Ok(Expr { kind: ExprKind::Conditional(operands), span: start.to(self.last_span()) })
     }
 
     pub(super) fn expressions(&mut self) -> Result<Vec<Expr>> {
@@ -37,34 +71,97 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// Reads operators whose level is at least `level`.
-    fn binary(&mut self, level: u8) -> Result<Expr> {
-        let mut left = self.operand(level)?;
-        loop {
-            if level <= PREDICATE_LEVEL
-                && let Some(negated) = self.predicate_ahead()
-            {
-                left = self.predicate(left, negated)?;
-                continue;
-            }
-            let Some(op) = self.binary_op().filter(|op| op.level() >= level) else {
-                return Ok(left);
-            };
-            self.advance();
-            let right = self.binary(op.level() + 1)?;
-            left = chain(left, op, right);
+    fn coalesce(&mut self, operand: Expr, start: Span) -> Result<Expr> {
+        let first = self.condition(operand, start)?;
+        if !self.at_symbol(Symbol::DoubleQuestion) {
+            return Ok(first);
         }
+        let mut rest = Vec::new();
+        while self.take_symbol(Symbol::DoubleQuestion) {
+            let start = self.peek().span;
+            let operand = self.unary()?;
+            rest.push((BinaryOp::Coalesce, self.condition(operand, start)?));
+        }
+        let kind = ExprKind::Chain { first: Box::new(first), rest };
+        Ok(Expr { kind, span: start.to(self.last_span()) })
     }
 
-    /// Reads one operand. NOT takes a whole comparison when it stands where one may stand:
-    /// `NOT c.a = 1` is `NOT (c.a = 1)`.
-    fn operand(&mut self, level: u8) -> Result<Expr> {
-        if level <= PREDICATE_LEVEL && self.at_keyword(Keyword::Not) {
-            let start = self.advance().span;
-            let operand = self.deeper(|parser| parser.binary(PREDICATE_LEVEL))?;
-            return Ok(unary(UnaryOp::Not, start, operand));
+    /// Reads BETWEEN, which takes no logic beside it, or AND and OR.
+    fn condition(&mut self, operand: Expr, start: Span) -> Result<Expr> {
+        let value = self.binary(operand, start, BinaryOp::COMPARISON_LEVEL)?;
+        let negated = self.at_keyword(Keyword::Not);
+        if self.peek_at(usize::from(negated)).kind == Kind::Keyword(Keyword::Between) {
+            self.position += 1 + usize::from(negated);
+            let low = self.comparison()?;
+            self.expect_keyword(Keyword::And)?;
+            let high = self.comparison()?;
+            let kind = ExprKind::Between { operands: Box::new([value, low, high]), negated };
+            return Ok(Expr { kind, span: start.to(self.last_span()) });
         }
-        self.unary()
+        let mut left = self.conjunction(value, start)?;
+        while self.take_keyword(Keyword::Or) {
+            let right_start = self.peek().span;
+            let value = self.comparison()?;
+            let right = self.conjunction(value, right_start)?;
+            left = self.chain(left, BinaryOp::Or, right, start);
+        }
+        Ok(left)
+    }
+
+    fn conjunction(&mut self, value: Expr, start: Span) -> Result<Expr> {
+        let mut left = self.predicate(value, start)?;
+        while self.take_keyword(Keyword::And) {
+            let right_start = self.peek().span;
+            let value = self.comparison()?;
+            let right = self.predicate(value, right_start)?;
+            left = self.chain(left, BinaryOp::And, right, start);
+        }
+        Ok(left)
+    }
+
+    fn predicate(&mut self, value: Expr, start: Span) -> Result<Expr> {
+        let negated = self.take_keyword(Keyword::Not);
+        let kind = if self.take_keyword(Keyword::In) {
+            self.expect_symbol(Symbol::OpenParen)?;
+            let list = self.expressions()?;
+            self.expect_symbol(Symbol::CloseParen)?;
+            ExprKind::In { needle: Box::new(value), list, negated }
+        } else if self.take_keyword(Keyword::Like) {
+            let pattern = Box::new(self.comparison()?);
+            let escape = if self.take_keyword(Keyword::Escape) {
+                if !matches!(self.peek().kind, Kind::Text(_)) {
+                    return Err(self.unexpected());
+                }
+                Some(self.name_or_text()?)
+            } else {
+                None
+            };
+            ExprKind::Like { text: Box::new(value), pattern, escape, negated }
+        } else if negated {
+            return Err(self.unexpected());
+        } else {
+            return Ok(value);
+        };
+        Ok(Expr { kind, span: start.to(self.last_span()) })
+    }
+
+    fn comparison(&mut self) -> Result<Expr> {
+        let start = self.peek().span;
+        let operand = self.unary()?;
+        self.binary(operand, start, BinaryOp::COMPARISON_LEVEL)
+    }
+
+    /// Reads operators whose level is at least `level`.
+    fn binary(&mut self, operand: Expr, start: Span, level: u8) -> Result<Expr> {
+        let mut left = operand;
+        while let Some(op) = self.binary_op().filter(|op| op.level() >= level) {
+            self.advance();
+            let right_start = self.peek().span;
+            let operand = self.unary()?;
+            let right = self.binary(operand, right_start, op.level() + 1)?;
+            left = self.chain(left, op, right, start);
+        }
+        Ok(left)
     }
 
     fn unary(&mut self) -> Result<Expr> {
@@ -76,98 +173,75 @@ impl Parser<'_> {
             _ => return self.postfix(),
         };
         let start = self.advance().span;
+        let at = self.peek();
         let operand = self.deeper(Self::unary)?;
-        Ok(unary(op, start, operand))
+        let span = start.to(self.last_span());
+        // A sign right in front of digits belongs to the number.
+        if op == UnaryOp::Minus
+            && start.end == at.span.start
+            && operand.span == at.span
+            && let Some(kind) = negative(at.text, &at.kind)
+        {
+            return Ok(Expr { kind, span });
+        }
+        Ok(Expr { kind: ExprKind::Unary(op, Box::new(operand)), span })
     }
 
     fn binary_op(&self) -> Option<BinaryOp> {
-        Some(match self.peek().kind {
-            Kind::Keyword(Keyword::And) | Kind::Symbol(Symbol::DoubleAmpersand) => BinaryOp::And,
-            Kind::Keyword(Keyword::Or) => BinaryOp::Or,
-            Kind::Symbol(symbol) => match symbol {
-                Symbol::Star => BinaryOp::Multiply,
-                Symbol::Slash => BinaryOp::Divide,
-                Symbol::Percent => BinaryOp::Modulo,
-                Symbol::Plus => BinaryOp::Add,
-                Symbol::Minus => BinaryOp::Subtract,
-                Symbol::ShiftLeft => BinaryOp::ShiftLeft,
-                Symbol::ShiftRight => BinaryOp::ShiftRight,
-                Symbol::ShiftRightZero => BinaryOp::ShiftRightZero,
-                Symbol::Less => BinaryOp::Less,
-                Symbol::LessEqual => BinaryOp::LessEqual,
-                Symbol::Greater => BinaryOp::Greater,
-                Symbol::GreaterEqual => BinaryOp::GreaterEqual,
-                Symbol::Equal => BinaryOp::Equal,
-                Symbol::NotEqual => BinaryOp::NotEqual,
-                Symbol::Ampersand => BinaryOp::BitAnd,
-                Symbol::Caret => BinaryOp::BitXor,
-                Symbol::Bar => BinaryOp::BitOr,
-                Symbol::DoubleBar => BinaryOp::Concat,
-                Symbol::DoubleQuestion => BinaryOp::Coalesce,
-                _ => return None,
-            },
+        let Kind::Symbol(symbol) = self.peek().kind else { return None };
+        Some(match symbol {
+            Symbol::Star => BinaryOp::Multiply,
+            Symbol::Slash => BinaryOp::Divide,
+            Symbol::Percent => BinaryOp::Modulo,
+            Symbol::Plus => BinaryOp::Add,
+            Symbol::Minus => BinaryOp::Subtract,
+            Symbol::ShiftLeft => BinaryOp::ShiftLeft,
+            Symbol::ShiftRight => BinaryOp::ShiftRight,
+            Symbol::ShiftRightZero => BinaryOp::ShiftRightZero,
+            Symbol::Less => BinaryOp::Less,
+            Symbol::LessEqual => BinaryOp::LessEqual,
+            Symbol::Greater => BinaryOp::Greater,
+            Symbol::GreaterEqual => BinaryOp::GreaterEqual,
+            Symbol::Equal => BinaryOp::Equal,
+            Symbol::NotEqual => BinaryOp::NotEqual,
+            Symbol::Ampersand => BinaryOp::BitAnd,
+            Symbol::Caret => BinaryOp::BitXor,
+            Symbol::Bar => BinaryOp::BitOr,
+            Symbol::DoubleBar => BinaryOp::Concat,
             _ => return None,
         })
     }
 
-    /// Returns whether `[NOT] IN|LIKE|BETWEEN` stands here, and whether NOT does.
-    fn predicate_ahead(&self) -> Option<bool> {
-        let negated = self.at_keyword(Keyword::Not);
-        match self.peek_at(usize::from(negated)).kind {
-            Kind::Keyword(Keyword::In | Keyword::Like | Keyword::Between) => Some(negated),
-            _ => None,
-        }
-    }
-
-    fn predicate(&mut self, left: Expr, negated: bool) -> Result<Expr> {
-        self.take_keyword(Keyword::Not);
-        let keyword = self.advance().kind.clone();
-        let start = left.span;
-        let kind = match keyword {
-            Kind::Keyword(Keyword::In) => {
-                self.expect_symbol(Symbol::OpenParen)?;
-                let list = self.expressions()?;
-                self.expect_symbol(Symbol::CloseParen)?;
-                ExprKind::In { needle: Box::new(left), list, negated }
+    /// Appends to a chain of the same level, so that long chains stay flat.
+    fn chain(&self, left: Expr, op: BinaryOp, right: Expr, start: Span) -> Expr {
+        let span = start.to(self.last_span());
+        let kind = match left.kind {
+            ExprKind::Chain { first, mut rest }
+                if rest.last().is_some_and(|(last, _)| last.level() == op.level()) =>
+            {
+                rest.push((op, right));
+                ExprKind::Chain { first, rest }
             }
-            Kind::Keyword(Keyword::Like) => {
-                let pattern = Box::new(self.binary(PREDICATE_LEVEL + 1)?);
-                let escape = self.escape()?;
-                ExprKind::Like { text: Box::new(left), pattern, escape, negated }
-            }
-            _ => {
-                let low = self.binary(PREDICATE_LEVEL + 1)?;
-                self.expect_keyword(Keyword::And)?;
-                let high = self.binary(PREDICATE_LEVEL + 1)?;
-                ExprKind::Between { operands: Box::new([left, low, high]), negated }
+            kind => {
+                let first = Box::new(Expr { kind, span: left.span });
+                ExprKind::Chain { first, rest: vec![(op, right)] }
             }
         };
-        Ok(Expr { kind, span: start.to(self.last_span()) })
-    }
-
-    /// Reads `ESCAPE 's'`. The service refuses a backslash and longer texts.
-    fn escape(&mut self) -> Result<Option<char>> {
-        if !self.take_keyword(Keyword::Escape) {
-            return Ok(None);
-        }
-        let Kind::Text(text) = &self.peek().kind else { return Err(self.unexpected()) };
-        let mut chars = text.chars();
-        match (chars.next(), chars.next()) {
-            (Some(c), None) if c != '\\' => {
-                self.advance();
-                Ok(Some(c))
-            }
-            _ => Err(self.unexpected()),
-        }
+        Expr { kind, span }
     }
 
     fn postfix(&mut self) -> Result<Expr> {
+        let start = self.peek().span;
         let base = self.primary()?;
-        let start = base.span;
+        self.steps(base, start)
+    }
+
+    /// Reads the steps below a value, if there are any.
+    fn steps(&mut self, base: Expr, start: Span) -> Result<Expr> {
         let mut steps = Vec::new();
         loop {
             if self.take_symbol(Symbol::Dot) {
-                steps.push(Step::Dot(self.property()?));
+                steps.push(Step::Dot(self.name()?.text));
             } else if self.take_symbol(Symbol::OpenBracket) {
                 steps.push(step(self.expression()?));
                 self.expect_symbol(Symbol::CloseBracket)?;
@@ -175,20 +249,31 @@ impl Parser<'_> {
                 return Ok(base);
             } else {
                 let span = start.to(self.last_span());
-                return Ok(Expr { kind: ExprKind::Path { base: Box::new(base), steps }, span });
+                return Ok(Expr { kind: path(base, steps), span });
             }
         }
+    }
+
+    /// Reads a number token.
+    pub(super) fn number(&mut self) -> Result<Expr> {
+        let token = self.peek();
+        let Some(value) = number(token.text) else { return Err(self.bad_number()) };
+        self.advance();
+        Ok(Expr { kind: ExprKind::Literal(value), span: token.span })
+    }
+
+    /// Makes the error for a number that no double can hold.
+    pub(super) fn bad_number(&self) -> Error {
+        let token = self.peek();
+        let message = format!("Syntax error, invalid numeric value token '{}'.", token.text);
+        Error::one(Diagnostic::sc(1011, message, token.span))
     }
 
     fn primary(&mut self) -> Result<Expr> {
         let token = self.peek();
         let start = token.span;
         let kind = match &token.kind {
-            Kind::Number => {
-                let Some(value) = number(token.text) else { return Err(self.unexpected()) };
-                self.advance();
-                ExprKind::Literal(value)
-            }
+            Kind::Number => return self.number(),
             Kind::Text(text) => {
                 self.advance();
                 ExprKind::Literal(Value::String(text.clone()))
@@ -202,7 +287,7 @@ impl Parser<'_> {
             Kind::Symbol(Symbol::OpenParen) => return self.parenthesis(),
             Kind::Symbol(Symbol::OpenBracket) => self.array()?,
             Kind::Symbol(Symbol::OpenBrace) => self.object()?,
-            Kind::Symbol(_) | Kind::End => return Err(self.unexpected()),
+            Kind::Symbol(_) | Kind::Invalid(_) | Kind::End => return Err(self.unexpected()),
         };
         Ok(Expr { kind, span: start.to(self.last_span()) })
     }
@@ -213,29 +298,16 @@ impl Parser<'_> {
             Keyword::False => ExprKind::Literal(Value::Bool(false)),
             Keyword::Null => ExprKind::Literal(Value::Null),
             Keyword::Undefined => ExprKind::Undefined,
+            Keyword::NaN => ExprKind::Special(f64::NAN),
+            Keyword::Infinity => ExprKind::Special(f64::INFINITY),
             Keyword::Udf => return self.udf_call(),
             Keyword::Left | Keyword::Right => return self.call(false),
             Keyword::Exists => return self.subquery_call(SubqueryKind::Exists),
             Keyword::Array => return self.subquery_call(SubqueryKind::Array),
-            Keyword::All if self.is_subquery_call() => {
-                return self.subquery_call(SubqueryKind::All);
-            }
-            Keyword::First if self.is_subquery_call() => {
-                return self.subquery_call(SubqueryKind::First);
-            }
-            Keyword::Last if self.is_subquery_call() => {
-                return self.subquery_call(SubqueryKind::Last);
-            }
-            Keyword::All | Keyword::First | Keyword::Last => return self.name_or_call(),
             _ => return Err(self.unexpected()),
         };
         self.advance();
         Ok(literal)
-    }
-
-    fn is_subquery_call(&self) -> bool {
-        self.peek_at(1).kind == Kind::Symbol(Symbol::OpenParen)
-            && self.peek_at(2).kind == Kind::Keyword(Keyword::Select)
     }
 
     fn subquery_call(&mut self, kind: SubqueryKind) -> Result<ExprKind> {
@@ -244,6 +316,7 @@ impl Parser<'_> {
         Ok(ExprKind::Subquery(kind, self.subquery()?))
     }
 
+    /// Reads what is in parentheses. The value has its own place, without them.
     fn parenthesis(&mut self) -> Result<Expr> {
         let start = self.advance().span;
         if self.at_keyword(Keyword::Select) {
@@ -252,26 +325,62 @@ impl Parser<'_> {
         }
         let inner = self.expression()?;
         self.expect_symbol(Symbol::CloseParen)?;
-        Ok(Expr { kind: inner.kind, span: start.to(self.last_span()) })
+        Ok(inner)
     }
 
     fn name_or_call(&mut self) -> Result<ExprKind> {
-        if self.peek_at(1).kind == Kind::Symbol(Symbol::OpenParen) {
+        if self.peek_at(1).kind != Kind::Symbol(Symbol::OpenParen) {
+            return Ok(ExprKind::Identifier(self.advance().text.to_string()));
+        }
+        if self.peek_at(2).kind != Kind::Keyword(Keyword::Select) {
             return self.call(false);
         }
-        Ok(ExprKind::Identifier(self.advance().text.to_string()))
+        let name = self.peek().text;
+        let kinds = [
+            ("ALL", SubqueryKind::Exists),
+            ("FIRST", SubqueryKind::First),
+            ("LAST", SubqueryKind::Last),
+        ];
+        let kind = kinds.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let start = self.peek().span;
+        let subquery = self.subquery_call(kind.map_or(SubqueryKind::Scalar, |(_, kind)| *kind))?;
+        match (kind, subquery) {
+            // Only now is it clear that the name takes no subquery.
+            (None, _) => {
+                self.position -= 1;
+                Err(self.unexpected())
+            }
+            (Some(("ALL", _)), ExprKind::Subquery(kind, query)) => {
+                let span = start.to(self.last_span());
+                Ok(no_row_fails(kind, query, span))
+            }
+            (Some(_), subquery) => Ok(subquery),
+        }
+    }
+
+    /// Returns whether a call stands after this token.
+    pub(super) fn is_call_ahead(&self) -> bool {
+        matches!(
+            self.peek_at(1).kind,
+            Kind::Word | Kind::Keyword(Keyword::Left | Keyword::Right | Keyword::Udf)
+        )
+    }
+
+    /// Reads the call after ORDER BY RANK; no other expression may stand there.
+    pub(super) fn ranked_call(&mut self) -> Result<Expr> {
+        let start = self.peek().span;
+        let kind = match self.peek().kind {
+            Kind::Keyword(Keyword::Udf) => self.udf_call()?,
+            _ => self.call(false)?,
+        };
+        Ok(Expr { kind, span: start.to(self.last_span()) })
     }
 
     fn udf_call(&mut self) -> Result<ExprKind> {
         self.advance();
         self.expect_symbol(Symbol::Dot)?;
-        if !matches!(self.peek().kind, Kind::Word | Kind::Keyword(_)) {
+        if !self.is_name_at(0) {
             return Err(self.unexpected());
-        }
-        self.udfs.insert(self.peek().text);
-        if self.udfs.len() > UDFS_MAX {
-            let what = "the number of user-defined functions";
-            return Err(Error::Limit { what, limit: UDFS_MAX });
         }
         self.call(true)
     }
@@ -304,13 +413,7 @@ impl Parser<'_> {
             return Ok(ExprKind::Object(members));
         }
         loop {
-            let token = self.peek();
-            let name = match &token.kind {
-                Kind::Text(text) => text.clone(),
-                Kind::Word | Kind::Keyword(_) => token.text.to_string(),
-                _ => return Err(self.unexpected()),
-            };
-            self.advance();
+            let name = self.name_or_text()?;
             self.expect_symbol(Symbol::Colon)?;
             members.push((name, self.expression()?));
             if !self.take_symbol(Symbol::Comma) {
@@ -321,48 +424,52 @@ impl Parser<'_> {
     }
 }
 
-fn unary(op: UnaryOp, start: Span, operand: Expr) -> Expr {
-    let span = start.to(operand.span);
-    // A signed number is a literal, so that `-1` prints and targets like one.
-    if let (UnaryOp::Minus, ExprKind::Literal(Value::Number(number))) = (op, &operand.kind)
-        && let Some(negative) = negate(number)
-    {
-        return Expr { kind: ExprKind::Literal(Value::Number(negative)), span };
-    }
-    Expr { kind: ExprKind::Unary(op, Box::new(operand)), span }
+/// `ALL(… WHERE x)` is `NOT EXISTS(… WHERE NOT x)`.
+fn no_row_fails(kind: SubqueryKind, mut query: Box<Query>, span: Span) -> ExprKind {
+    let not = |expr: Expr| {
+        let span = expr.span;
+        Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(expr)), span }
+    };
+    let always = Expr { kind: ExprKind::Literal(Value::Bool(true)), span };
+    query.filter = Some(not(query.filter.take().unwrap_or(always)));
+    not(Expr { kind: ExprKind::Subquery(kind, query), span }).kind
 }
 
-fn negate(number: &Number) -> Option<Number> {
-    /// 2^63, whose opposite is the least integer.
-    const LEAST_SIZE: f64 = 9_223_372_036_854_775_808.0;
-    match (number.kept_integer(), number.as_f64()) {
-        (Some(integer), _) => integer.checked_neg().map(Number::from_i64),
-        // A number has no negative zero; an expression has.
-        (None, 0.0) => None,
-        (None, LEAST_SIZE) => Some(Number::from_i64(i64::MIN)),
-        (None, double) => Number::from_f64(-double),
-    }
-}
-
-/// Appends to a chain of the same level, so that long chains stay flat.
-fn chain(left: Expr, op: BinaryOp, right: Expr) -> Expr {
-    let span = left.span.to(right.span);
-    let kind = match left.kind {
-        ExprKind::Chain { first, mut rest }
-            if rest.last().is_some_and(|(last, _)| last.level() == op.level()) =>
-        {
-            rest.push((op, right));
-            ExprKind::Chain { first, rest }
+/// Makes a path; steps below a path in parentheses go on with it.
+fn path(base: Expr, mut steps: Vec<Step>) -> ExprKind {
+    match base.kind {
+        ExprKind::Path { base, steps: mut first } => {
+            first.append(&mut steps);
+            ExprKind::Path { base, steps: first }
         }
         kind => {
-            let first = Box::new(Expr { kind, span: left.span });
-            ExprKind::Chain { first, rest: vec![(op, right)] }
+            let base = Box::new(Expr { kind, span: base.span });
+            ExprKind::Path { base, steps }
         }
-    };
-    Expr { kind, span }
+    }
 }
 
-fn step(index: Expr) -> Step {
+/// Returns what a number or `Infinity` is with a sign in front.
+fn negative(text: &str, kind: &Kind) -> Option<ExprKind> {
+    match kind {
+        Kind::Keyword(Keyword::Infinity) => Some(ExprKind::Special(f64::NEG_INFINITY)),
+        Kind::Keyword(Keyword::NaN) => Some(ExprKind::Special(f64::NAN)),
+        Kind::Number => {
+            let Some(Value::Number(number)) = number(text) else { return None };
+            let negative = match (number.kept_integer(), number.as_f64()) {
+                // The least integer has no positive counterpart.
+                _ if text == "9223372036854775808" => Number::from_i64(i64::MIN),
+                (Some(integer), _) => Number::from_i64(integer.checked_neg()?),
+                (None, 0.0) => return Some(ExprKind::Special(-0.0)),
+                (None, double) => Number::from_f64(-double)?,
+            };
+            Some(ExprKind::Literal(Value::Number(negative)))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn step(index: Expr) -> Step {
     match index.kind {
         ExprKind::Literal(Value::String(name)) => Step::Name(name),
         ExprKind::Literal(Value::Number(ref number)) => {
@@ -376,22 +483,13 @@ fn step(index: Expr) -> Step {
 }
 
 /// Reads the text of a number token; `None` when it overflows.
-fn number(text: &str) -> Option<Value> {
+pub(super) fn number(text: &str) -> Option<Value> {
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        let integer = u64::from_str_radix(hex, 16).ok()?;
-        return number_value(integer, integer.to_string().parse().ok()?);
+        let bits = u64::from_str_radix(hex, 16).ok()?;
+        return Some(Value::Number(Number::from_i64(bits.cast_signed())));
     }
-    if text.bytes().all(|byte| byte.is_ascii_digit())
-        && let Ok(integer) = text.parse::<u64>()
-    {
-        return number_value(integer, text.parse().ok()?);
+    if let Ok(integer) = text.parse::<i64>() {
+        return Some(Value::Number(Number::from_i64(integer)));
     }
     Number::from_f64(text.parse().ok()?).map(Value::Number)
-}
-
-fn number_value(integer: u64, double: f64) -> Option<Value> {
-    match i64::try_from(integer) {
-        Ok(integer) => Some(Value::Number(Number::from_i64(integer))),
-        Err(_) => Number::from_f64(double).map(Value::Number),
-    }
 }

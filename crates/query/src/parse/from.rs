@@ -1,17 +1,15 @@
 //! The input sets of FROM.
 
-use super::{JOINS_MAX, Parser};
+use super::Parser;
+use super::expression::step;
 use crate::ast::{Collection, Source, Step};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lex::{Keyword, Kind, Symbol};
 
 impl Parser<'_> {
     pub(super) fn sources(&mut self) -> Result<Vec<Source>> {
         let mut list = vec![self.source()?];
         while self.take_keyword(Keyword::Join) {
-            if list.len() > JOINS_MAX {
-                return Err(Error::Limit { what: "the number of JOINs", limit: JOINS_MAX });
-            }
             list.push(self.source()?);
         }
         Ok(list)
@@ -23,13 +21,18 @@ impl Parser<'_> {
         if iterates {
             let alias = Some(self.name()?);
             self.expect_keyword(Keyword::In)?;
+            let collection_start = self.peek().span;
             let collection = self.collection()?;
-            return Ok(Source { collection, alias, iterates, span: start.to(self.last_span()) });
+            let collection_span = collection_start.to(self.last_span());
+            let span = start.to(collection_span);
+            return Ok(Source { collection, alias, iterates, collection_span, span });
         }
         let collection = self.collection()?;
+        let collection_span = start.to(self.last_span());
         let has_alias = self.take_keyword(Keyword::As) || self.is_name_at(0);
         let alias = if has_alias { Some(self.name()?) } else { None };
-        Ok(Source { collection, alias, iterates, span: start.to(self.last_span()) })
+        let span = start.to(self.last_span());
+        Ok(Source { collection, alias, iterates, collection_span, span })
     }
 
     fn collection(&mut self) -> Result<Collection> {
@@ -40,7 +43,7 @@ impl Parser<'_> {
         let mut steps = Vec::new();
         loop {
             if self.take_symbol(Symbol::Dot) {
-                steps.push(Step::Dot(self.property()?));
+                steps.push(Step::Dot(self.name()?.text));
             } else if self.take_symbol(Symbol::OpenBracket) {
                 steps.push(self.constant_step()?);
                 self.expect_symbol(Symbol::CloseBracket)?;
@@ -52,16 +55,13 @@ impl Parser<'_> {
 
     /// Reads an indexer that is a literal: FROM allows no parameters.
     fn constant_step(&mut self) -> Result<Step> {
-        let token = self.peek();
-        let step = match &token.kind {
-            Kind::Text(name) => Step::Name(name.clone()),
-            Kind::Number => match token.text.parse() {
-                Ok(index) => Step::Index(index),
-                Err(_) => return Err(self.unexpected()),
-            },
-            _ => return Err(self.unexpected()),
-        };
-        self.advance();
-        Ok(step)
+        match &self.peek().kind {
+            Kind::Text(name) => {
+                self.advance();
+                Ok(Step::Name(name.clone()))
+            }
+            Kind::Number => Ok(step(self.number()?)),
+            _ => Err(self.unexpected()),
+        }
     }
 }

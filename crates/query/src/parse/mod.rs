@@ -7,9 +7,7 @@ mod expression;
 mod from;
 mod query;
 
-use std::collections::BTreeSet;
-
-use crate::ast;
+use crate::ast::{self, Name};
 use crate::error::{Diagnostic, Error, Result, Span};
 use crate::lex::{self, Keyword, Kind, Symbol, Token};
 
@@ -19,38 +17,24 @@ pub const DEPTH_MAX: usize = 128;
 /// Limit: subqueries within subqueries; each costs several stack frames when rows are computed.
 pub const SUBQUERY_DEPTH_MAX: usize = 16;
 
-/// Limit: input sets of one FROM beyond the first.
-pub const JOINS_MAX: usize = 10;
-
-/// Limit: different user-defined functions of one query, as the service has it.
-pub const UDFS_MAX: usize = 10;
-
 /// Parses a query text.
 ///
 /// # Errors
 /// [`Error::Invalid`] with the first mistake, [`Error::Limit`] for a text that is too long or too deep.
 pub fn parse(text: &str) -> Result<ast::Query> {
     let tokens = lex::tokens(text)?;
-    let mut parser = Parser {
-        tokens: &tokens,
-        position: 0,
-        depth: 0,
-        n_subqueries_deep: 0,
-        udfs: BTreeSet::new(),
-    };
+    let mut parser = Parser { tokens: &tokens, position: 0, depth: 0, n_subqueries_deep: 0 };
     let query = parser.query()?;
     parser.expect_end()?;
     Ok(query)
 }
 
 struct Parser<'p> {
-    /// Invariant: not empty, the last one is `End`.
+    /// Invariant: not empty, the last one is `End` or `Invalid`.
     tokens: &'p [Token<'p>],
     position: usize,
     depth: usize,
     n_subqueries_deep: usize,
-    /// The user-defined functions met so far.
-    udfs: BTreeSet<&'p str>,
 }
 
 impl<'p> Parser<'p> {
@@ -110,44 +94,49 @@ impl<'p> Parser<'p> {
 
     /// Returns whether a name stands `ahead` tokens from here.
     fn is_name_at(&self, ahead: usize) -> bool {
-        match self.peek_at(ahead).kind {
-            Kind::Word => true,
-            Kind::Keyword(keyword) => keyword.is_name(),
-            _ => false,
-        }
+        self.peek_at(ahead).kind == Kind::Word
     }
 
-    fn name(&mut self) -> Result<String> {
-        if self.is_name_at(0) {
-            Ok(self.advance().text.to_string())
-        } else {
-            Err(self.unexpected())
+    fn name(&mut self) -> Result<Name> {
+        if !self.is_name_at(0) {
+            return Err(self.unexpected());
         }
+        let token = self.advance();
+        Ok(Name { text: token.text.to_string(), span: token.span })
     }
 
-    /// Reads the name after a dot.
-    fn property(&mut self) -> Result<String> {
-        let allowed = match self.peek().kind {
-            Kind::Word => true,
-            Kind::Keyword(keyword) => keyword.is_property(),
-            _ => false,
-        };
-        if allowed { Ok(self.advance().text.to_string()) } else { Err(self.unexpected()) }
+    fn is_name_or_text(&self) -> bool {
+        matches!(self.peek().kind, Kind::Word | Kind::Text(_))
+    }
+
+    fn name_or_text(&mut self) -> Result<Name> {
+        let token = self.peek();
+        let Kind::Text(text) = &token.kind else { return self.name() };
+        self.advance();
+        Ok(Name { text: text.clone(), span: token.span })
     }
 
     /// Makes the error for the token that stands here.
     fn unexpected(&self) -> Error {
         let token = self.peek();
-        Error::one(match token.kind {
+        Error::one(match &token.kind {
             Kind::End => Diagnostic::sc(1002, "Syntax error, unexpected end-of-file.", token.span),
+            Kind::Invalid(diagnostic) => diagnostic.clone(),
             _ => lex::near_diagnostic(token.text, token.span),
         })
+    }
+
+    fn too_complex(&self) -> Error {
+        let message = "The query is too complex to be processed. To resolve this issue, please consider \
+                       breaking the query into multiple smaller queries, simplifying the complex \
+                       expression, and/or using Computed Properties.";
+        Error::one(Diagnostic::sc(1030, message, self.peek().span))
     }
 
     /// Runs `read` one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEPTH_MAX {
-            return Err(Error::Limit { what: "the nesting of the query", limit: DEPTH_MAX });
+            return Err(self.too_complex());
         }
         self.depth += 1;
         let result = read(self);
@@ -158,8 +147,7 @@ impl<'p> Parser<'p> {
     /// Reads `query )` after the opening parenthesis.
     fn subquery(&mut self) -> Result<Box<ast::Query>> {
         if self.n_subqueries_deep >= SUBQUERY_DEPTH_MAX {
-            let limit = SUBQUERY_DEPTH_MAX;
-            return Err(Error::Limit { what: "the nesting of subqueries", limit });
+            return Err(self.too_complex());
         }
         self.n_subqueries_deep += 1;
         let query = self.deeper(Self::query)?;

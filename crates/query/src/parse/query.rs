@@ -1,39 +1,50 @@
 //! Clauses, in their fixed order.
 
+use model::Value;
+
 use super::Parser;
+use super::expression::number;
 use crate::ast::{
-    Count, CountKind, Direction, OffsetLimit, OrderBy, OrderItem, Query, Select, SelectItem,
-    Selection,
+    Count, CountKind, Direction, Expr, OffsetLimit, OrderBy, OrderItem, Query, Select, SelectItem,
+    Selection, Top,
 };
-use crate::error::Result;
+use crate::error::{Result, Span};
 use crate::lex::{Keyword, Kind, Symbol};
 
 impl Parser<'_> {
     pub(super) fn query(&mut self) -> Result<Query> {
         let start = self.peek().span;
         self.expect_keyword(Keyword::Select)?;
-        let select = self.select()?;
+        let select = self.select(start)?;
         let from = if self.take_keyword(Keyword::From) { self.sources()? } else { Vec::new() };
         let filter =
             if self.take_keyword(Keyword::Where) { Some(self.expression()?) } else { None };
+        let group_start = self.peek().span;
         let group_by = if self.take_keyword(Keyword::Group) {
             self.expect_keyword(Keyword::By)?;
             self.expressions()?
         } else {
             Vec::new()
         };
+        let group_by_span = group_start.to(self.last_span());
         let order_by = if self.at_keyword(Keyword::Order) { Some(self.order_by()?) } else { None };
         let offset_limit =
-            if self.take_keyword(Keyword::Offset) { Some(self.offset_limit()?) } else { None };
+            if self.at_keyword(Keyword::Offset) { Some(self.offset_limit()?) } else { None };
         let span = start.to(self.last_span());
-        Ok(Query { select, from, filter, group_by, order_by, offset_limit, span })
+        Ok(Query { select, from, filter, group_by, group_by_span, order_by, offset_limit, span })
     }
 
-    fn select(&mut self) -> Result<Select> {
+    fn select(&mut self, start: Span) -> Result<Select> {
         let distinct = self.take_keyword(Keyword::Distinct);
-        let top = if self.take_keyword(Keyword::Top) { Some(self.count()?) } else { None };
+        let top = if self.at_keyword(Keyword::Top) { Some(self.top()?) } else { None };
         let selection = self.selection()?;
-        Ok(Select { distinct, top, selection })
+        Ok(Select { distinct, top, selection, span: start.to(self.last_span()) })
+    }
+
+    fn top(&mut self) -> Result<Top> {
+        let start = self.advance().span;
+        let count = self.count()?;
+        Ok(Top { span: start.to(count.span), count })
     }
 
     fn selection(&mut self) -> Result<Selection> {
@@ -52,15 +63,20 @@ impl Parser<'_> {
 
     fn select_item(&mut self) -> Result<SelectItem> {
         let expr = self.expression()?;
-        let has_alias = self.take_keyword(Keyword::As) || self.is_name_at(0);
-        let alias = if has_alias { Some(self.name()?) } else { None };
+        let has_alias = self.take_keyword(Keyword::As) || self.is_name_or_text();
+        let alias = if has_alias { Some(self.name_or_text()?) } else { None };
         Ok(SelectItem { expr, alias })
     }
 
     fn count(&mut self) -> Result<Count> {
         let token = self.peek();
         let kind = match token.kind {
-            Kind::Number => CountKind::Literal(token.text.parse().ok()),
+            Kind::Number => {
+                let Some(Value::Number(number)) = number(token.text) else {
+                    return Err(self.bad_number());
+                };
+                CountKind::Literal(number.as_i64().and_then(|count| u32::try_from(count).ok()))
+            }
             Kind::Parameter => CountKind::Parameter(token.text.to_string()),
             _ => return Err(self.unexpected()),
         };
@@ -71,16 +87,24 @@ impl Parser<'_> {
     fn order_by(&mut self) -> Result<OrderBy> {
         let start = self.advance().span;
         self.expect_keyword(Keyword::By)?;
-        let rank = self.take_keyword(Keyword::Rank);
-        let mut items = vec![self.order_item()?];
-        while self.take_symbol(Symbol::Comma) {
-            items.push(self.order_item()?);
+        // RANK is a name like any other unless a call follows.
+        let rank = self.peek().text.eq_ignore_ascii_case("RANK") && self.is_call_ahead();
+        let mut items = Vec::new();
+        if rank {
+            self.advance();
+            items.push(self.order_item(Self::ranked_call)?);
+        } else {
+            items.push(self.order_item(Self::expression)?);
+            while self.take_symbol(Symbol::Comma) {
+                items.push(self.order_item(Self::expression)?);
+            }
         }
         Ok(OrderBy { rank, items, span: start.to(self.last_span()) })
     }
 
-    fn order_item(&mut self) -> Result<OrderItem> {
-        let expr = self.expression()?;
+    fn order_item(&mut self, read: impl FnOnce(&mut Self) -> Result<Expr>) -> Result<OrderItem> {
+        let start = self.peek().span;
+        let expr = read(self)?;
         let direction = if self.take_keyword(Keyword::Asc) {
             Some(Direction::Ascending)
         } else if self.take_keyword(Keyword::Desc) {
@@ -88,13 +112,26 @@ impl Parser<'_> {
         } else {
             None
         };
-        Ok(OrderItem { expr, direction })
+        Ok(OrderItem { expr, direction, span: start.to(self.last_span()) })
     }
 
     fn offset_limit(&mut self) -> Result<OffsetLimit> {
-        let offset = self.count()?;
+        let start = self.advance().span;
+        let offset = self.whole_count()?;
         self.expect_keyword(Keyword::Limit)?;
-        let limit = self.count()?;
-        Ok(OffsetLimit { offset, limit })
+        let limit = self.whole_count()?;
+        Ok(OffsetLimit { offset, limit, span: start.to(self.last_span()) })
+    }
+
+    /// Reads a count that is an integer, if perhaps too large; TOP is less strict.
+    fn whole_count(&mut self) -> Result<Count> {
+        let token = self.peek();
+        if matches!(token.kind, Kind::Number)
+            && let Some(Value::Number(number)) = number(token.text)
+            && !number.is_integer()
+        {
+            return Err(self.unexpected());
+        }
+        self.count()
     }
 }

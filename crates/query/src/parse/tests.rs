@@ -22,22 +22,75 @@ fn operators_bind_by_level() {
         ("1 + 2 * 3", "(1 + (2 * 3))"),
         ("1 - 2 - 3", "((1 - 2) - 3)"),
         ("a OR b AND c", "(a OR (b AND c))"),
-        ("NOT a = 1 AND b", "((NOT (a = 1)) AND b)"),
-        ("a = 1 | 2", "((a = 1) | 2)"),
-        ("a + 1 NOT IN (1, 2)", "((a + 1) NOT IN (1, 2))"),
-        ("a BETWEEN 1 AND 2 AND b", "((a BETWEEN 1 AND 2) AND b)"),
-        ("1 ? 2 ?? 3 : 4", "(1 ? (2 ?? 3) : 4)"),
-        ("a LIKE 'x!%' ESCAPE '!' OR b", "((a LIKE \"x!%\" ESCAPE \"!\") OR b)"),
+        ("NOT a = 1 AND b", "(((NOT a) = 1) AND b)"),
+        ("NOT a IN (1)", "((NOT a) IN (1))"),
+        ("NOT a BETWEEN 1 AND 2", "((NOT a) BETWEEN 1 AND 2)"),
+        ("a = NOT b = c", "((a = (NOT b)) = c)"),
+        ("a = 1 | 2", "(a = (1 | 2))"),
+        ("5 & 3 = 1", "((5 & 3) = 1)"),
+        ("1 ^ 3 & 2", "((1 ^ 3) & 2)"),
+        ("1 | 2 + 3 * 4", "((1 | 2) + (3 * 4))"),
+        ("a || b = c || d", "((a || b) = (c || d))"),
+        ("a || b + c", "(a || (b + c))"),
         ("1 << 2 < 3", "((1 << 2) < 3)"),
-        ("-a.b[0]['c']", "- a.b[0][\"c\"]"),
+        ("1 < 2 << 3 + 1", "((1 < 2) << (3 + 1))"),
+        ("a = b < c", "((a = b) < c)"),
+        ("a + 1 NOT IN (1, 2)", "((a + 1) NOT  IN (1, 2))"),
+        ("a = b IN (1) AND c", "(((a = b) IN (1)) AND c)"),
+        ("a = b LIKE c = d", "((a = b) LIKE (c = d))"),
+        ("a BETWEEN 1 = 2 AND 3 & 4", "(a BETWEEN (1 = 2) AND (3 & 4))"),
+        ("a BETWEEN 1 AND 2 ?? b", "((a BETWEEN 1 AND 2) ?? b)"),
+        ("a ?? b ?? c OR d", "(a ?? (b ?? (c OR d)))"),
+        ("(a ?? b) ?? c", "((a ?? b) ?? c)"),
+        ("1 ? 2 ?? 3 : 4", "(1 ? (2 ?? 3) : 4)"),
+        ("a ?? b ? c : d ? e : f", "((a ?? b) ? c : (d ? e : f))"),
+        ("a LIKE 'x!%' ESCAPE '!' OR b", "((a LIKE \"x!%\" ESCAPE \"!\") OR b)"),
+        ("-a.b[0]['c']", "(- a.b[0][\"c\"])"),
         ("a <> 1", "(a != 1)"),
         ("(-a).b + (1).c", "((- a).b + (1).c)"),
-        ("a+1+2+3+4+5", "(a + 1 + 2 + 3 + 4 + 5)"),
-        ("0x1F", "31"),
-        ("udf.f(LEFT(a, 1))", "udf.f(LEFT(a, 1))"),
+        ("a+1+2+3+4+5", "(((((a + 1) + 2) + 3) + 4) + 5)"),
+        ("- 1 - -1 - -2.50", "(((- 1) - -1) - -2.5)"),
+        ("(a).b", "a.b"),
+        ("0x1F + 1e2 + 1e21 + 0.1", "(((31 + 100) + 1e+21) + 0.1)"),
+        (
+            "9223372036854775808 - -9223372036854775808",
+            "(9.2233720368547758e+18 - -9223372036854775808)",
+        ),
+        ("-Infinity + NaN", "(-Infinity + NaN)"),
+        ("udf.f(left(a, 1))", "udf.f(LEFT(a, 1))"),
     ] {
         check(&format!("SELECT VALUE {text}"), &format!("SELECT VALUE {canonical}"));
     }
+}
+
+#[test]
+fn between_in_and_like_stand_alone() {
+    for (text, near, start) in [
+        ("a BETWEEN 1 AND 2 AND b", "AND", 18),
+        ("a BETWEEN 1 AND 2 OR b", "OR", 18),
+        ("a AND b BETWEEN 1 AND 2", "BETWEEN", 8),
+        ("a AND b NOT BETWEEN 1 AND 2", "BETWEEN", 12),
+        ("a IN (1) = true", "=", 9),
+        ("a IN (1) IN (2)", "IN", 9),
+        ("a LIKE 'x' LIKE 'y'", "LIKE", 11),
+        ("a NOT 1", "1", 6),
+        ("a BETWEEN 1 ?? 2 AND 3", "??", 12),
+        ("a && b", "&", 3),
+        ("a IN ()", ")", 6),
+        ("f(SELECT 1)", ")", 10),
+    ] {
+        let error = parse(&format!("SELECT VALUE {text}")).unwrap_err();
+        let diagnostic = &error.diagnostics()[0];
+        assert_eq!(diagnostic.message, format!("Syntax error, incorrect syntax near '{near}'."));
+        assert_eq!(diagnostic.span.start, 13 + start, "{text}");
+    }
+}
+
+#[test]
+fn parentheses_on_the_left_cost_no_depth() {
+    let text = format!("SELECT VALUE {}a{}", "(".repeat(5000), " OR b)".repeat(5000));
+    let printed = format::query(&parse(&text).unwrap());
+    assert_eq!(format::query(&parse(&printed).unwrap()), printed);
 }
 
 #[test]
@@ -85,6 +138,7 @@ fn deep_texts_are_refused_and_long_ones_are_not() {
 
 #[test]
 fn too_long_a_text_is_refused() {
-    let text = format!("SELECT VALUE '{}'", "x".repeat(crate::TEXT_BYTES_MAX));
-    assert!(matches!(parse(&text), Err(Error::Limit { .. })));
+    let text = format!("SELECT VALUE '{}'", "x".repeat(crate::TEXT_LENGTH_MAX));
+    let error = parse(&text).unwrap_err();
+    assert_eq!(error.diagnostics()[0].code.to_string(), "SC3020");
 }

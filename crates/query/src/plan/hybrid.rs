@@ -3,8 +3,10 @@
 use model::{Object, Value};
 
 use super::features::Features;
-use super::rewrite::{FILTER_PLACEHOLDER, QueryInfo, payload, placeholder_filter, root_alias};
-use crate::ast::{Expr, ExprKind, Query};
+use super::rewrite::{
+    COUNT_MAX, FILTER_PLACEHOLDER, QueryInfo, payload, placeholder_filter, root_alias,
+};
+use crate::ast::{Expr, ExprKind, Query, Step};
 use crate::bind::rank::rank_calls;
 use crate::bind::tree::{Component, Score};
 use crate::error::{Error, Result};
@@ -14,7 +16,7 @@ use crate::statement::Statement;
 /// Wire: clients put the sums of the statistics queries here; the number is that of the text component.
 const PLACEHOLDER: &str = "documentdb-formattablehybridsearchquery";
 
-/// Fewest rows that a component asks for; fusion needs more than the client wants.
+/// Fewest rows that a component asks for when the client wants some; fusion needs more than that.
 const COMPONENT_ROWS_MIN: u64 = 120;
 
 /// A score as text, and what surrounds it.
@@ -30,10 +32,10 @@ struct ScoreText {
 /// Makes `hybridSearchQueryInfo`.
 pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> {
     let query = statement.ast();
-    let calls = query.order_by.as_ref().and_then(|order| order.items.first());
-    let calls =
-        calls.ok_or_else(|| Error::Unplannable("ORDER BY RANK without a function".into()))?;
-    let calls = rank_calls(&calls.expr).map_err(Error::one)?;
+    let order = query.order_by.as_ref().and_then(|order| Some((order.items.first()?, order.span)));
+    let (item, span) =
+        order.ok_or_else(|| Error::Unplannable("ORDER BY RANK without a function".into()))?;
+    let calls = rank_calls(&item.expr, span).map_err(Error::Invalid)?;
     let mut needed = vec!["HybridSearch"];
     if !calls.weights.is_empty() {
         needed.push("WeightedRankFusion");
@@ -70,48 +72,92 @@ pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> 
     info.insert("skip", window.skip.map_or(Value::Null, Value::from));
     info.insert("take", window.take.map_or(Value::Null, Value::from));
     info.insert("requiresGlobalStatistics", n_texts > 0);
+    let texts = calls.calls.iter().zip(components).filter_map(|(call, component)| {
+        let Score::FullText { terms, .. } = &component.score else { return None };
+        Some(search_terms(call, terms))
+    });
+    info.insert("fullTextSearchTerms", Value::Array(texts.collect()));
+    info.insert("scoreCombinationKind", "Rrf");
     Ok(Value::Object(info))
+}
+
+/// Returns what a text component looks for, and where.
+fn search_terms(call: &Expr, terms: &[Value]) -> Value {
+    let steps = match &call.kind {
+        ExprKind::Call { arguments, .. } => match arguments.first().map(|text| &text.kind) {
+            Some(ExprKind::Path { steps, .. }) => steps.as_slice(),
+            _ => &[],
+        },
+        _ => &[],
+    };
+    let name = |step: &Step| match step {
+        Step::Dot(name) | Step::Name(name) => Value::from(name.as_str()),
+        Step::Index(index) => Value::from(*index),
+        Step::Computed(_) => Value::Null,
+    };
+    let term = |term: &Value| {
+        let mut object = Object::new();
+        object.insert("term", term.clone());
+        Value::Object(object)
+    };
+    let mut object = Object::new();
+    object.insert("path", steps.iter().map(name).collect::<Value>());
+    object.insert("terms", terms.iter().map(term).collect::<Value>());
+    Value::Object(object)
 }
 
 /// How many rows the user and the components want.
 struct Window {
     skip: Option<u64>,
     take: Option<u64>,
-    n_component_rows: u64,
-    is_top: bool,
+    component: ComponentWindow,
+}
+
+/// How many rows a component is asked for, in the form that the user has chosen.
+enum ComponentWindow {
+    /// All of them.
+    All,
+    Top(u64),
+    Limit(u64),
 }
 
 impl Window {
     fn new(statement: &Statement) -> Window {
         let bound = statement.bound();
-        let is_top = statement.ast().offset_limit.is_none();
+        let is_limit = statement.ast().offset_limit.is_some();
         let wanted = bound.offset.saturating_add(bound.take.unwrap_or_default());
-        Window {
-            skip: (!is_top).then_some(bound.offset),
-            take: bound.take,
-            n_component_rows: wanted.saturating_mul(2).max(COMPONENT_ROWS_MIN),
-            is_top,
-        }
+        // Wire: clients read 32 bits.
+        let n_rows = wanted.saturating_mul(2).clamp(COMPONENT_ROWS_MIN, COUNT_MAX);
+        let component = match bound.take {
+            None => ComponentWindow::All,
+            Some(_) if is_limit => ComponentWindow::Limit(n_rows),
+            Some(_) => ComponentWindow::Top(n_rows),
+        };
+        Window { skip: is_limit.then_some(bound.offset), take: bound.take, component }
     }
 
     fn top_text(&self) -> String {
-        if self.is_top { format!("TOP {} ", self.n_component_rows) } else { String::new() }
+        match self.component {
+            ComponentWindow::Top(n_rows) => format!("TOP {n_rows} "),
+            ComponentWindow::All | ComponentWindow::Limit(_) => String::new(),
+        }
     }
 
     fn limit_text(&self) -> String {
-        if self.is_top {
-            String::new()
-        } else {
-            format!("\nOFFSET 0 LIMIT {}", self.n_component_rows)
+        match self.component {
+            ComponentWindow::Limit(n_rows) => format!("\nOFFSET 0 LIMIT {n_rows}"),
+            ComponentWindow::All | ComponentWindow::Top(_) => String::new(),
         }
     }
 
     fn put_into(&self, info: &mut QueryInfo) {
-        if self.is_top {
-            info.top = Some(self.n_component_rows);
-        } else {
-            info.offset = Some(0);
-            info.limit = Some(self.n_component_rows);
+        match self.component {
+            ComponentWindow::All => {}
+            ComponentWindow::Top(n_rows) => info.top = Some(n_rows),
+            ComponentWindow::Limit(n_rows) => {
+                info.offset = Some(0);
+                info.limit = Some(n_rows);
+            }
         }
     }
 }
@@ -152,7 +198,11 @@ fn score_text(
             let reversed = if descending { " DESC" } else { " ASC" };
             ScoreText {
                 call: format!("_VectorScore({})", arguments.join(", ")),
-                default: if descending { "-1.79769e+308" } else { "1.79769e+308" },
+                default: if descending {
+                    "-1.7976900000000001e+308"
+                } else {
+                    "1.7976900000000001e+308"
+                },
                 direction: if is_positive { "" } else { reversed },
                 order_by: if descending { "Descending" } else { "Ascending" },
             }

@@ -6,6 +6,7 @@ mod access;
 mod document;
 mod features;
 mod hybrid;
+mod possible;
 mod reads;
 mod refusal;
 mod rewrite;

@@ -280,7 +280,6 @@ mod tests {
             embeddings: Vec::new(),
             full_text: FullTextPolicy::default(),
             keys_bytes_max: 0,
-            parameters_may_lack: false,
         };
         let run = Run::within(&context, Patience::once(&context, Duration::from_secs(1)));
         for (list, is_written) in [
@@ -289,7 +288,7 @@ mod tests {
             (r#"c.none, c.o, c["q\"x"]"#, true),
             ("c.none", true),
             ("c.n + 1, c.o.x[1], [c.t]", true),
-            ("c.id, c.t AS id", false),
+            ("c.t AS \"$1\", c.n + 1", false),
         ] {
             let query = format!("SELECT {list} FROM c");
             let options = PrepareOptions::new(Env::fixed(1, 0));

@@ -15,6 +15,9 @@ use crate::statement::Statement;
 /// Wire: the client puts `true` or a resume filter here.
 pub(super) const FILTER_PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
 
+/// Wire: clients read counts as 32 bits.
+pub(super) const COUNT_MAX: u64 = u32::MAX as u64;
+
 /// The members of `queryInfo`.
 #[derive(Debug, Default)]
 pub(super) struct QueryInfo {
@@ -49,6 +52,11 @@ pub(super) fn query_info(
     };
     check_compositions(query)?;
     if query.from.is_empty() {
+        info.distinct = "None";
+        return Ok(info);
+    }
+    // Any one range knows the answer.
+    if *target == Target::Nothing {
         return Ok(info);
     }
     window(statement, &mut info);
@@ -56,12 +64,14 @@ pub(super) fn query_info(
         return count_distinct(query, info, alias);
     }
     let mut needed = needed_features(query, &info);
-    if target.is_one_key() && is_plain(query) {
+    let is_one_key = target.is_one_key();
+    if is_one_key {
         // One logical partition does the whole job, and there is nothing to merge.
-        needed.clear();
         info.offset = None;
         info.limit = None;
-        return Ok(info);
+        if is_plain(query) {
+            return Ok(info);
+        }
     }
     if bound.grouping.is_some() {
         grouped(query, &mut info);
@@ -75,7 +85,7 @@ pub(super) fn query_info(
         info.rewritten_query = format!(
             "{}\nOFFSET 0 LIMIT {}",
             format::query(&without_offset(query)),
-            offset.saturating_add(limit)
+            offset.saturating_add(limit).min(COUNT_MAX)
         );
     }
     features.require(&needed)?;
@@ -124,7 +134,7 @@ fn window(statement: &Statement, info: &mut QueryInfo) {
         }
     };
     let query = statement.ast();
-    info.top = query.select.top.as_ref().and_then(count);
+    info.top = query.select.top.as_ref().and_then(|top| count(&top.count));
     if let Some(window) = &query.offset_limit {
         info.offset = count(&window.offset);
         info.limit = count(&window.limit);
@@ -232,15 +242,17 @@ fn grouped(query: &Query, info: &mut QueryInfo) {
         }
     };
     let is_value = info.has_select_value;
+    let distinct = if query.select.distinct { "DISTINCT " } else { "" };
     let select = if query.group_by.is_empty() {
+        let top = if query.select.distinct { String::new() } else { top_text(query) };
         if is_value {
-            format!("SELECT VALUE {payload}")
+            format!("SELECT {distinct}{top}VALUE {payload}")
         } else {
-            format!("SELECT {payload} AS payload")
+            format!("SELECT {distinct}{top}{payload} AS payload")
         }
     } else {
         let items = item_list(&info.group_by_expressions);
-        format!("SELECT {items} AS groupByItems, {payload} AS payload")
+        format!("SELECT {distinct}{items} AS groupByItems, {payload} AS payload")
     };
     info.rewritten_query = clauses(&select, query, query.filter.as_ref().map(format::expression));
 }
@@ -310,8 +322,12 @@ fn ordered(
         payload(query)?,
     );
     info.rewritten_query = clauses(&select, query, Some(filter));
+    if let (None, Some(window), true) = (info.limit, &query.offset_limit, keeps_window) {
+        let window = format::offset_limit(window);
+        info.rewritten_query = format!("{}\n{window}", info.rewritten_query);
+    }
     if let (Some(offset), Some(limit), true) = (info.offset, info.limit, keeps_window) {
-        let sum = offset.saturating_add(limit);
+        let sum = offset.saturating_add(limit).min(COUNT_MAX);
         info.rewritten_query = format!("{}\nOFFSET 0 LIMIT {sum}", info.rewritten_query);
     }
     Ok(())
@@ -334,7 +350,7 @@ pub(super) fn placeholder_filter(query: &Query) -> String {
 }
 
 fn top_text(query: &Query) -> String {
-    match query.select.top.as_ref().map(|top| &top.kind) {
+    match query.select.top.as_ref().map(|top| &top.count.kind) {
         Some(CountKind::Literal(Some(top))) => format!("TOP {top} "),
         Some(CountKind::Parameter(name)) => format!("TOP {name} "),
         Some(CountKind::Literal(None)) | None => String::new(),
@@ -345,13 +361,12 @@ fn top_text(query: &Query) -> String {
 pub(super) fn root_alias(query: &Query) -> Result<&str> {
     let source = query.from.first();
     let alias = source.and_then(|source| match &source.collection {
-        Collection::Path { name, steps } if steps.is_empty() && !source.iterates => {
-            Some(source.alias.as_deref().unwrap_or(name))
-        }
-        Collection::Path { .. } | Collection::Subquery(_) => None,
+        Collection::Path { name, .. } if source.iterates => Some(name),
+        Collection::Path { name, .. } => Some(source.alias.as_ref().unwrap_or(name)),
+        Collection::Subquery(_) => source.alias.as_ref(),
     });
-    alias.ok_or_else(|| {
-        let message = "ORDER BY is only supported when the FROM clause starts with the container.";
+    alias.map(|alias| alias.text.as_str()).ok_or_else(|| {
+        let message = "ORDER BY is only supported when the first input set has a name.";
         Error::Unplannable(message.to_string())
     })
 }
@@ -399,7 +414,9 @@ fn distinct_count(query: &Query) -> Option<String> {
     let Collection::Subquery(inner) = &source.collection else { return None };
     let counts_rows = match &argument.kind {
         ExprKind::Literal(_) => true,
-        ExprKind::Identifier(name) => source.alias.as_ref() == Some(name),
+        ExprKind::Identifier(name) => {
+            source.alias.as_ref().is_some_and(|alias| alias.text == *name)
+        }
         _ => false,
     };
     let is_bare = query.filter.is_none()

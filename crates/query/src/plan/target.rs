@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{Component, EpkRange, PartitionKey, PartitionKeyDefinition, PartitionKeyKind, Value};
 
+use super::possible::Facts;
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Query};
 use crate::statement::Statement;
@@ -57,7 +58,7 @@ pub(super) fn target(query: &Query, definition: &PartitionKeyDefinition) -> Targ
         .map(|path| path.segments().iter().map(|name| Step::Name(name.clone())).collect())
         .collect();
     let finder = Finder { paths };
-    let Some(keys) = finder.query(query) else { return Target::Nothing };
+    let Some(keys) = finder.query(query, &Facts::default()) else { return Target::Nothing };
     spans(&keys, definition)
 }
 
@@ -105,28 +106,32 @@ impl Finder {
     }
 
     /// Returns the keys of items that can contribute to a query; `None` when there are none.
-    fn query(&self, query: &Query) -> Option<Keys> {
+    fn query(&self, query: &Query, facts: &Facts) -> Option<Keys> {
         let mut keys = match &query.base {
             Base::Nothing => return None,
             Base::Item => self.anything(),
             // The filter of the outer query is about rows, not about items.
-            Base::Rows(inner, _) => return self.query(inner),
+            Base::Rows(inner, _) => return self.query(inner, facts),
         };
+        let mut facts = facts.clone();
+        if !facts.can_use_rows(query) {
+            return None;
+        }
         for source in &query.sources {
             if let Collection::Subquery(inner) = &source.collection
                 && inner.grouping.is_none()
             {
-                keys = intersect(&keys, &self.query(inner)?)?;
+                keys = intersect(&keys, &self.query(inner, &facts)?)?;
             }
         }
         match &query.filter {
             None => Some(keys),
-            Some(filter) => intersect(&keys, &self.filter(filter)?),
+            Some(filter) => intersect(&keys, &self.filter(filter, &facts)?),
         }
     }
 
-    /// Returns the keys for which a condition can be true.
-    fn filter(&self, expr: &Expr) -> Option<Keys> {
+    /// Returns the keys for which a condition can be true, where facts hold.
+    fn filter(&self, expr: &Expr, facts: &Facts) -> Option<Keys> {
         match expr {
             Expr::Constant(constant) => {
                 let is_true = constant.as_ref().and_then(Datum::as_bool) == Some(true);
@@ -135,13 +140,16 @@ impl Finder {
             Expr::And(list) => {
                 let mut keys = self.anything();
                 for operand in list {
-                    keys = intersect(&keys, &self.filter(operand)?)?;
+                    keys = intersect(&keys, &self.filter(operand, facts)?)?;
                 }
                 Some(keys)
             }
             Expr::Or(list) => {
-                let keys: Keys =
-                    list.iter().filter_map(|operand| self.filter(operand)).flatten().collect();
+                let branch = |operand: &Expr| {
+                    let mut facts = facts.clone();
+                    if facts.assume(operand) { self.filter(operand, &facts) } else { None }
+                };
+                let keys: Keys = list.iter().filter_map(branch).flatten().collect();
                 self.bounded(unique(keys))
             }
             Expr::VariablePath(..) => self.points(expr, [Component::Bool(true)]),
@@ -166,7 +174,7 @@ impl Finder {
             },
             Expr::Call { function, arguments, .. } => self.call(function.name, arguments),
             Expr::Subquery(SubqueryKind::Exists, inner) if inner.grouping.is_none() => {
-                self.query(inner)
+                self.query(inner, facts)
             }
             _ => Some(self.anything()),
         }

@@ -309,7 +309,7 @@ impl Cond {
                 let inner = inner.text(constants);
                 format!("EXISTS(SELECT VALUE e FROM e IN c.{} WHERE {inner})", path.join("."))
             }
-            Cond::Not(inner) => format!("(NOT {})", inner.text(constants)),
+            Cond::Not(inner) => format!("(NOT ({}))", inner.text(constants)),
             Cond::And(parts) => join(parts, " AND ", constants),
             Cond::Or(parts) => join(parts, " OR ", constants),
         }

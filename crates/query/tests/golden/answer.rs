@@ -1,0 +1,187 @@
+//! Questions to the planner and answers in one form, so that Orrery's and another planner's can be compared.
+//!
+//! A question is a JSON object: `query`, and if need be `parameters` (as in a request) and `paths` of the partition key. An
+//! answer has `plan`, the query plan document with partition keys as ranges, or `errors`.
+
+use model::{Env, Object, PartitionKey, PartitionKeyDefinition, Value};
+use query::{Features, PrepareOptions};
+
+/// Returns the answer of this build.
+pub(crate) fn own(question: &Value) -> Value {
+    let text = question.get("query").and_then(Value::as_str).unwrap_or_default();
+    let parameters: Vec<(String, Value)> = list(question, "parameters")
+        .iter()
+        .filter_map(|parameter| {
+            let name = parameter.get("name")?.as_str()?.to_string();
+            Some((name, parameter.get("value")?.clone()))
+        })
+        .collect();
+    let options = PrepareOptions::new(Env::fixed(1, 1));
+    let answer = match definition(question) {
+        Some(definition) => {
+            let features = Features::all().without("HybridSearchSkipOrderByRewrite");
+            query::query_plan(text, &parameters, &options, &definition, &features)
+        }
+        None => return Value::from("the partition key of the question is invalid"),
+    };
+    match answer {
+        Ok(plan) => member("plan", plan_of(&plan)),
+        Err(error) if error.diagnostics().is_empty() => {
+            let message = error.to_service_message();
+            let value =
+                model::json::parse(message.as_bytes()).unwrap_or(Value::from(message.as_str()));
+            member("errors", errors_of(&value))
+        }
+        Err(error) => {
+            let list = error.diagnostics().iter().map(|diagnostic| {
+                let code = diagnostic.code.to_string();
+                let span = (code != "2206").then_some((diagnostic.span.start, diagnostic.span.end));
+                error_text(&code, &diagnostic.message, span)
+            });
+            member("errors", Value::Array(list.collect()))
+        }
+    }
+}
+
+/// Brings the answer of another planner into the same form.
+pub(crate) fn normal(question: &Value, answer: &Value) -> Value {
+    if let Some(plan) = answer.get("plan") {
+        let mut plan = plan_of(plan);
+        if let (Some(definition), Value::Object(plan)) = (definition(question), &mut plan) {
+            let ranges = list_of(plan.get("queryRanges"));
+            let mut ranges: Vec<Value> =
+                ranges.iter().map(|range| wire_range(range, &definition)).collect();
+            ranges.sort_by(|left, right| left.as_str().cmp(&right.as_str()));
+            plan.insert("queryRanges", Value::Array(ranges));
+        }
+        return member("plan", plan);
+    }
+    member("errors", answer.get("errors").map_or(Value::Null, errors_of))
+}
+
+fn errors_of(errors: &Value) -> Value {
+    if let Some(list) = errors.get("errors") {
+        let list = list_of(Some(list)).into_iter().map(|error| {
+            let place = |name| error.get("location")?.get(name)?.as_i64()?.try_into().ok();
+            let code = match error.get("code") {
+                Some(Value::String(code)) => code.clone(),
+                Some(code) => code.to_text(),
+                None => String::new(),
+            };
+            let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+            error_text(&code, message, place("start").zip(place("end")))
+        });
+        return Value::Array(list.collect());
+    }
+    errors.get("Errors").cloned().unwrap_or_else(|| errors.clone())
+}
+
+/// One line for a mistake: `SC1001 @7-9 the message`.
+fn error_text(code: &str, message: &str, span: Option<(u32, u32)>) -> Value {
+    let place = span.map_or_else(|| "-".to_string(), |(start, end)| format!("{start}-{end}"));
+    Value::from(format!("{code} @{place} {message}").as_str())
+}
+
+/// Leaves out members that say nothing, and writes flags in one way.
+fn plan_of(plan: &Value) -> Value {
+    let mut normal = Object::new();
+    for name in ["queryInfo", "hybridSearchQueryInfo"] {
+        if let Some(info) = plan.get(name).filter(|info| **info != Value::Null) {
+            normal.insert(name, info_of(info));
+        }
+    }
+    let ranges = list_of(plan.get("queryRanges"));
+    let is_wire = ranges.iter().any(|range| matches!(range.get("min"), Some(Value::String(_))));
+    let ranges = if is_wire { ranges.iter().map(range_text).collect() } else { ranges };
+    normal.insert("queryRanges", Value::Array(ranges));
+    Value::Object(normal)
+}
+
+fn info_of(info: &Value) -> Value {
+    match info {
+        Value::Object(members) => {
+            let mut normal = Object::new();
+            for (name, value) in members.iter() {
+                let value = match (name, value) {
+                    ("groupByAliasToAggregateType", value) => value_kinds(value),
+                    (_, Value::Null) | ("embeddingParameterMap", _) => continue,
+                    (
+                        "hasSelectValue"
+                        | "hasNonStreamingOrderBy"
+                        | "requiresExtendedQueryPlan"
+                        | "requiresGlobalStatistics",
+                        value,
+                    ) => Value::Bool(value.as_i64() == Some(1) || *value == Value::Bool(true)),
+                    (_, value) => info_of(value),
+                };
+                if (name, &value) != ("requiresExtendedQueryPlan", &Value::Bool(false)) {
+                    normal.insert(name, value);
+                }
+            }
+            let mut sorted: Vec<(&str, Value)> =
+                normal.iter().map(|(name, value)| (name, value.clone())).collect();
+            sorted.sort_by(|left, right| left.0.cmp(right.0));
+            Value::Object(sorted.into_iter().collect())
+        }
+        Value::Array(list) => Value::Array(list.iter().map(info_of).collect()),
+        value => value.clone(),
+    }
+}
+
+/// No aggregate is `null` in one planner and an empty text in the other.
+fn value_kinds(kinds: &Value) -> Value {
+    let Value::Object(kinds) = kinds else { return kinds.clone() };
+    let kind = |value: &Value| if value.as_str() == Some("") { Value::Null } else { value.clone() };
+    Value::Object(kinds.iter().map(|(name, value)| (name, kind(value))).collect())
+}
+
+fn wire_range(range: &Value, definition: &PartitionKeyDefinition) -> Value {
+    let end = |name: &str| match range.get(name) {
+        Some(Value::Array(list)) if list.is_empty() => String::new(),
+        Some(Value::Array(list)) => {
+            let is_open = list.last().and_then(Value::as_str) == Some("Infinity");
+            let known = list.len()
+                - usize::from(is_open && list.len() <= definition.paths.len() && name == "max");
+            let key = Value::Array(list.get(..known).unwrap_or_default().to_vec());
+            let key = PartitionKey::from_value(&key).map(|key| definition.epk(&key).to_string());
+            let key = key.unwrap_or_else(|_| format!("{list:?}"));
+            if known < list.len() { format!("{key}FF") } else { key }
+        }
+        Some(Value::String(_)) => "FF".to_string(),
+        _ => String::from("?"),
+    };
+    let flag = |name: &str| range.get(name) == Some(&Value::Bool(true));
+    brackets(&end("min"), &end("max"), flag("isMinInclusive"), flag("isMaxInclusive"))
+}
+
+fn range_text(range: &Value) -> Value {
+    let end = |name: &str| range.get(name).and_then(Value::as_str).unwrap_or("?").to_string();
+    let flag = |name: &str| range.get(name) == Some(&Value::Bool(true));
+    brackets(&end("min"), &end("max"), flag("isMinInclusive"), flag("isMaxInclusive"))
+}
+
+/// A range as mathematicians write it: `[05C1,05C1]`.
+fn brackets(min: &str, max: &str, with_min: bool, with_max: bool) -> Value {
+    let open = if with_min { '[' } else { '(' };
+    let close = if with_max { ']' } else { ')' };
+    Value::from(format!("{open}{min},{max}{close}").as_str())
+}
+
+fn definition(question: &Value) -> Option<PartitionKeyDefinition> {
+    let paths: Vec<&str> = list(question, "paths").iter().filter_map(Value::as_str).collect();
+    PartitionKeyDefinition::new(if paths.is_empty() { &["/pk"] } else { paths.as_slice() }).ok()
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    value.get(name).and_then(Value::as_array).unwrap_or_default()
+}
+
+fn list_of(value: Option<&Value>) -> Vec<Value> {
+    value.and_then(Value::as_array).unwrap_or_default().to_vec()
+}
+
+fn member(name: &str, value: Value) -> Value {
+    let mut object = Object::new();
+    object.insert(name, value);
+    Value::Object(object)
+}
