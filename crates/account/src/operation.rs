@@ -273,8 +273,10 @@ pub struct FeedStart {
     pub is_now: bool,
     /// `If-Modified-Since`, seconds since the epoch: only items changed strictly later.
     pub later_than_seconds: Option<u64>,
-    /// The client says that it goes on by itself where ranges have merged.
+    /// The client goes on by itself where ranges have merged, and names a range alone when it does.
     pub follows_merges: bool,
+    /// Latest versions come as `{"current":…,"metadata":…}`.
+    pub in_envelopes: bool,
 }
 
 /// Text and parameters of a query, not yet parsed.
@@ -288,4 +290,7 @@ pub struct QueryText {
     pub merge: Option<usize>,
     /// The client reads the ranges of a query side by side, and wants the plan of whatever more than one range has.
     pub wants_plan: bool,
+    /// The client sends the text without a plan, because it expects one range to have it all, and wants to know whether it
+    /// may go on that way.
+    pub is_optimistic: bool,
 }

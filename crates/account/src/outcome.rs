@@ -84,6 +84,8 @@ pub struct Facts {
     pub query_advice: Option<String>,
     /// How a query read its index; `None` for what is no query.
     pub scan: Option<Scan>,
+    /// Whether pages of several ranges would have to be put together with a plan; told to clients that sent none.
+    pub requires_distribution: Option<bool>,
     pub script_log: Option<String>,
 }
 

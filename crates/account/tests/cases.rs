@@ -86,6 +86,7 @@ async fn page(
         resume_filter: case.resume.clone(),
         merge: case.direct.is_none().then_some(2),
         wants_plan: false,
+        is_optimistic: false,
     };
     let action = ItemAction::Query {
         query,

@@ -252,6 +252,10 @@ fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
         };
         out.fixed(&names::QUERY_EXECUTION_INFO, info);
     }
+    if let Some(is_required) = facts.requires_distribution {
+        let text = if is_required { "True" } else { "False" };
+        out.fixed(&names::QUERY_REQUIRES_DISTRIBUTION, HeaderValue::from_static(text));
+    }
     if groups.has(answers::PLACE) {
         let zero = const { HeaderValue::from_static("0") };
         out.fixed(&names::SERVICE_INDEX, zero.clone());
@@ -382,6 +386,7 @@ mod tests {
             index_metrics: Some("e30=".to_owned()),
             query_advice: Some("%5B%5D".to_owned()),
             scan: Some(Scan::Forward),
+            requires_distribution: Some(true),
             script_log: Some("x%20y".to_owned()),
         }
     }

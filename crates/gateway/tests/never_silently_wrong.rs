@@ -105,6 +105,8 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("x-ms-documentdb-query", Some((post(), "x", 400))),
         ("x-ms-documentdb-query-enablecrosspartition", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-documentdb-query-parallelizecrosspartitionquery", Some((post().header("content-type", "application/query+json"), "x", 400))),
+        ("x-ms-cosmos-populatequeryadvice", Some((post().header("content-type", "application/query+json"), "x", 400))),
+        ("x-ms-cosmos-query-optimisticdirectexecute", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-orrery-merge", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-documentdb-query-enable-scan", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-documentdb-force-query-scan", Some((post().header("content-type", "application/query+json"), "x", 400))),

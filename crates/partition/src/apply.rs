@@ -105,10 +105,15 @@ impl Partition {
     }
 }
 
-/// Failures that say nothing about one call: the store's and our own.
+/// Failures that say nothing about one call: the store's, our own, and those of the answer as a whole.
 fn is_whole(error: &Error) -> bool {
     matches!(
         error,
-        Error::Store(_) | Error::Corrupt(_) | Error::Forgotten | Error::Fenced | Error::Relocating
+        Error::Store(_)
+            | Error::Corrupt(_)
+            | Error::Forgotten
+            | Error::Fenced
+            | Error::Relocating
+            | Error::AnswerTooLarge
     ) || error.is_our_fault()
 }

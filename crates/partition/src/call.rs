@@ -11,12 +11,14 @@ pub struct ItemCall {
     pub op: ItemOp,
     pub if_match: Option<String>,
     pub if_none_match: Option<String>,
+    /// The answer has no use for the written item.
+    pub minimal: bool,
 }
 
 impl ItemCall {
     /// Makes a call without preconditions.
     pub fn new(op: ItemOp) -> ItemCall {
-        ItemCall { op, if_match: None, if_none_match: None }
+        ItemCall { op, if_match: None, if_none_match: None, minimal: false }
     }
 }
 

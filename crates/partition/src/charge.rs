@@ -230,6 +230,7 @@ pub(crate) fn failure(error: &Error) -> Charge {
         | Error::EtagMismatch
         | Error::PatchConditionUnmet
         | Error::PatchUnfit { .. }
+        | Error::AnswerTooLarge
         | Error::LogicalPartitionFull { .. }
         | Error::Item(_)
         | Error::PatchInvalid(_)

@@ -44,6 +44,9 @@ pub enum Error {
     BatchEmpty,
     #[error("Batch request has more operations than what is supported.")]
     BatchTooLong,
+    /// Found out before anything was written.
+    #[error("Response size is too large")]
+    AnswerTooLarge,
     /// Another operation of the batch failed, so this one did not happen.
     #[error("another operation of the batch failed")]
     FailedDependency { charge: Charge },
@@ -109,6 +112,7 @@ impl Failure for Error {
             | Self::BatchTooLong
             | Self::VersionsDisabled
             | Self::VersionsTrimmed => Status::BAD_REQUEST,
+            Self::AnswerTooLarge => Status::BATCH_RESPONSE_TOO_LARGE,
             Self::FailedDependency { .. } => Status::FAILED_DEPENDENCY,
             Self::Item(error) => error.status(),
             Self::PartitionKey(error) => error.status(),

@@ -55,7 +55,10 @@ pub use merged::{DEGREE_MAX, MergedSource};
 pub use operators::{Metrics, Page, PageRequest};
 pub use parse::{DEPTH_MAX, SUBQUERY_DEPTH_MAX, parse};
 pub use parse_cache::ParseCache;
-pub use plan::{Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan};
+pub use plan::{
+    Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan,
+    requires_distribution,
+};
 pub use policy::OrderPolicy;
 pub use resume::ResumeFilter;
 pub use row::Row;

@@ -19,6 +19,9 @@ impl ItemRequest<'_> {
         check_size(&calls).map_err(|error| self.fail(error))?;
         let at = self.logical().map_err(|error| self.fail(whole_key(error)))?;
         let range = self.route(&at).map_err(|error| self.fail(error))?;
+        if calls.iter().any(is_read) {
+            self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+        }
         let minimal: Vec<bool> = calls.iter().map(is_minimal).collect();
         let prepared: Vec<Result<ItemCall>> =
             calls.into_iter().map(|call| self.prepare(&at, call)).collect();
@@ -44,6 +47,7 @@ impl ItemRequest<'_> {
 
     /// Parses one operation. The key of its body, and one of its own, must be the batch's.
     pub(super) fn prepare(&self, at: &Logical, call: BatchCall) -> Result<ItemCall> {
+        let minimal = is_minimal(&call);
         if call.key.as_ref().is_some_and(|key| *key != at.key) {
             return Err(Error::KeyMismatch);
         }
@@ -60,7 +64,12 @@ impl ItemRequest<'_> {
             BatchAction::Read { id } => ItemOp::Read { id },
             BatchAction::Delete { id } => ItemOp::Delete { id },
         };
-        Ok(ItemCall { op, if_match: call.if_match, if_none_match: call.if_none_match })
+        // Wire: a read has one condition, whichever name it comes under: an item that is still the same is 304.
+        let (if_match, if_none_match) = match &op {
+            ItemOp::Read { .. } => (None, call.if_none_match.or(call.if_match)),
+            _ => (call.if_match, call.if_none_match),
+        };
+        Ok(ItemCall { op, if_match, if_none_match, minimal })
     }
 }
 
@@ -99,7 +108,11 @@ fn body_len(action: &BatchAction) -> usize {
 
 /// Wire: reads return their item even if the client wants no content back.
 pub(super) fn is_minimal(call: &BatchCall) -> bool {
-    call.minimal && !matches!(call.action, BatchAction::Read { .. })
+    call.minimal && !is_read(call)
+}
+
+pub(super) fn is_read(call: &BatchCall) -> bool {
+    matches!(call.action, BatchAction::Read { .. })
 }
 
 /// The results of a batch that is refused before it starts: the first fault, and 424 for the rest.
@@ -137,15 +150,16 @@ pub(super) fn dependent() -> BatchResult {
     BatchResult { status, charge: Charge::ZERO, etag: None, body: None, retry_after_ms: None }
 }
 
-/// 200 if nothing failed, else 207 with the sub-status of the first real failure.
+/// 200 if all are successes, else 207 with the sub-status of the first real failure. Wire: 304 is no success.
 pub(super) fn answer(results: Vec<BatchResult>, facts: Facts) -> Outcome {
-    let is_failed = |result: &&BatchResult| result.status.code >= 400;
-    let first =
-        results.iter().filter(is_failed).find(|result| result.status != Status::FAILED_DEPENDENCY);
-    let status = match first {
+    let is_success = |result: &BatchResult| result.status.code < 300;
+    let is_failure = |result: &&BatchResult| {
+        result.status.code >= 400 && result.status != Status::FAILED_DEPENDENCY
+    };
+    let status = match results.iter().find(is_failure) {
         Some(result) => Status { sub: result.status.sub, ..Status::MULTI_STATUS },
-        None if results.iter().any(|result| is_failed(&result)) => Status::MULTI_STATUS,
-        None => Status::OK,
+        None if results.iter().all(is_success) => Status::OK,
+        None => Status::MULTI_STATUS,
     };
     let n_items = u64::try_from(results.len()).ok();
     Outcome { status, body: Body::Batch(results), facts: Facts { n_items, ..facts } }

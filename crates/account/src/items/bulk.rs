@@ -9,16 +9,20 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 
+use bytes::Bytes;
 use model::{Charge, ItemBody, PartitionKey};
 use partition::{ItemCall, ItemOutcome, Logical};
 
 use super::ItemRequest;
-use super::batch::{answer, check_size, dependent, failure, is_minimal, success};
+use super::batch::{answer, check_size, dependent, failure, is_minimal, is_read, success};
 use super::patience::Patience;
 use crate::error::{Error, Result};
 use crate::operation::{BatchAction, BatchCall};
 use crate::outcome::{BatchResult, Facts, Failed, Outcome};
 use crate::range_map::Range;
+
+/// Limit: bytes of the items in one answer, the service's 4 MB.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 type Pending<'a> = Pin<Box<dyn Future<Output = BatchResult> + Send + 'a>>;
 
@@ -39,12 +43,14 @@ impl ItemRequest<'_> {
         if let Some(range) = self.range {
             self.named_range(range).map_err(|error| self.fail(error))?;
         }
-        let results = if continue_on_error {
+        let reads: Vec<bool> = calls.iter().map(is_read).collect();
+        let mut results = if continue_on_error {
             let awaited = self.awaited(&calls);
             join_all(calls.into_iter().map(|call| self.one(call)).collect(), &awaited).await
         } else {
             self.until_first_failure(calls).await
         };
+        cut(&mut results, &reads);
         let charge = results.iter().map(|result| result.charge).sum();
         let mut ranges = self.container.ranges.iter();
         let range = match (self.range, ranges.next(), ranges.next()) {
@@ -74,7 +80,6 @@ impl ItemRequest<'_> {
     /// For each operation, the one before it that it has to wait for: a read waits for the last write of its item.
     fn awaited(&self, calls: &[BatchCall]) -> Vec<Option<usize>> {
         let mut awaited = vec![None; calls.len()];
-        let is_read = |call: &BatchCall| matches!(call.action, BatchAction::Read { .. });
         let first_write = calls.iter().position(|call| !is_read(call)).unwrap_or(calls.len());
         if !calls.iter().skip(first_write).any(is_read) {
             return awaited;
@@ -140,6 +145,9 @@ impl ItemRequest<'_> {
     pub(super) fn place_call(&self, call: BatchCall) -> Result<Placed<'_>> {
         let at = self.logical_of(self.key_of(&call)?)?;
         let range = self.route(&at)?;
+        if is_read(&call) {
+            self.check_session(range)?;
+        }
         let call = self.prepare(&at, call)?;
         Ok(Placed { range, at, call })
     }
@@ -159,6 +167,23 @@ impl ItemRequest<'_> {
             BatchAction::Read { .. } | BatchAction::Delete { .. } | BatchAction::Patch { .. } => {
                 Err(Error::KeyRequired)
             }
+        }
+    }
+}
+
+/// Takes the items of reads out of an answer that would be too large. Wire: bulk clients ask for those again, in fewer at a
+/// time.
+fn cut(results: &mut [BatchResult], reads: &[bool]) {
+    let len = |result: &BatchResult| result.body.as_ref().map_or(0, Bytes::len);
+    // What was written is done, and told first.
+    let mut n_bytes: usize =
+        results.iter().zip(reads).filter(|(_, is_read)| !**is_read).map(|(it, _)| len(it)).sum();
+    for (result, _) in results.iter_mut().zip(reads).filter(|(_, is_read)| **is_read) {
+        n_bytes += len(result);
+        if n_bytes > ANSWER_BYTES_MAX && result.body.is_some() {
+            n_bytes -= len(result);
+            let charge = result.charge;
+            *result = failure(&partition::Error::AnswerTooLarge, charge);
         }
     }
 }

@@ -109,10 +109,12 @@ impl ItemRequest<'_> {
             let part = scope.within(range, &cursor.epks);
             let after = cursor.position.map(Lsn);
             let (partition, room) = (&range.partition, page.limits());
+            let later_than = start.later_than_seconds;
             let changes = match mode {
-                FeedMode::LatestVersion => {
-                    partition.changes(&part, after, start.later_than_seconds, room)
+                FeedMode::LatestVersion if start.in_envelopes => {
+                    partition.changes_in_envelopes(&part, after, later_than, room)
                 }
+                FeedMode::LatestVersion => partition.changes(&part, after, later_than, room),
                 FeedMode::AllVersionsAndDeletes => {
                     partition.versions(&part, after.unwrap_or(Lsn::ZERO), room)
                 }

@@ -87,6 +87,7 @@ impl ItemRequest<'_> {
             op,
             if_match: self.options.if_match.clone(),
             if_none_match: self.options.if_none_match.clone(),
+            minimal: false,
         };
         match range.partition.apply(at, call).await {
             Ok(applied) => Ok(self.answer(range, applied.outcome, applied.lsn)),

@@ -112,6 +112,9 @@ impl ItemRequest<'_> {
         let mut outcome = self.feed_answer(page, continuation);
         let is_reverse = statement.is_reverse_scan();
         outcome.facts.scan = Some(if is_reverse { Scan::Reverse } else { Scan::Forward });
+        if query.is_optimistic {
+            outcome.facts.requires_distribution = Some(query::requires_distribution(&statement));
+        }
         if extras.wants_query_metrics {
             totals.times.compile = compile;
             outcome.facts.query_metrics = Some(query_facts::metrics_text(&totals));

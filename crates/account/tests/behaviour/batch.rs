@@ -1,5 +1,6 @@
 //! Transactional batch and bulk.
 
+use account::BatchCall;
 use bytes::Bytes;
 use model::RangeId;
 
@@ -147,4 +148,72 @@ async fn a_key_outside_the_named_range_is_gone() {
     assert!(written > 0 && gone > 0);
     assert_eq!(client.items().range(3).feed().await.rows.len(), written);
     assert_eq!(client.items().feed().await.rows.len(), written);
+}
+
+#[tokio::test]
+async fn a_read_of_what_has_not_changed_is_304_in_a_207() {
+    let client = Client::with_container(1).await;
+    let items = client.items().key(r#"["a"]"#);
+    let created = items.create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    let etag = created.facts.etag.unwrap().as_str().to_owned();
+    let conditions = |if_match: Option<&str>, if_none_match: Option<&str>| {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        BatchCall {
+            if_match: owned(if_match),
+            if_none_match: owned(if_none_match),
+            ..read_call("1")
+        }
+    };
+    for call in [conditions(Some(&etag), None), conditions(None, Some(&etag))] {
+        let create = create_call(&format!(r#"{{"id":"{}","pk":"a"}}"#, call.if_match.is_some()));
+        let answer = items.batch(vec![call.clone(), create]).await.expect(207);
+        assert_eq!(codes(&answer), [304, 201], "304 undoes nothing");
+        assert!(answer.batch[0].body.is_none() && answer.batch[0].etag.is_some());
+        let bulk = items.bulk(vec![call]).await.expect(207);
+        assert_eq!(codes(&bulk), [304]);
+    }
+    for call in [conditions(Some("\"other\""), None), conditions(None, Some("\"other\""))] {
+        assert_eq!(codes(&items.batch(vec![call]).await.expect(200)), [200]);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_reads_honours_the_session() {
+    let client = Client::with_container(1).await;
+    client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    let token = model::SessionToken::parse("0:-1#9999").unwrap();
+    let ahead = client.with_options(|options| options.session = Some(token));
+    let items = ahead.items().key(r#"["a"]"#);
+    items.batch(vec![read_call("1")]).await.expect_sub(404, 1002);
+    let write = upsert_call(r#"{"id":"2","pk":"a"}"#);
+    items.batch(vec![write.clone(), read_call("1")]).await.expect_sub(404, 1002);
+    items.batch(vec![write.clone()]).await.expect(200);
+    let bulk = items.bulk(vec![write, read_call("1")]).await.expect(207);
+    assert_eq!(codes(&bulk), [200, 404]);
+}
+
+#[tokio::test]
+async fn an_answer_that_would_be_too_large_is_413_before_anything_is_written() {
+    let client = Client::with_container(1).await;
+    let items = client.items().key(r#"["a"]"#);
+    let text = "x".repeat(1 << 20);
+    for id in 0..5 {
+        items.create(&format!(r#"{{"id":"{id}","pk":"a","x":"{text}"}}"#)).await.expect(201);
+    }
+    let reads = |n: u32| (0..n).map(|id| read_call(&id.to_string())).collect::<Vec<_>>();
+    items.batch(reads(3)).await.expect(200);
+    let mut calls = vec![create_call(r#"{"id":"new","pk":"a"}"#)];
+    calls.extend(reads(5));
+    items.batch(calls.clone()).await.expect_sub(413, 3402);
+    items.read("new").await.expect(404);
+    let bulk = items.bulk(calls).await.expect_sub(207, 3402);
+    assert_eq!(codes(&bulk), [201, 200, 200, 200, 413, 413]);
+    let patch = |id: u32| BatchCall {
+        minimal: true,
+        ..call(account::BatchAction::Patch {
+            id: id.to_string(),
+            body: Bytes::from_static(br#"{"operations":[{"op":"add","path":"/n","value":2}]}"#),
+        })
+    };
+    items.batch((0..5).map(patch).collect()).await.expect(200);
 }

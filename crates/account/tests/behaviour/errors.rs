@@ -181,6 +181,7 @@ fn partition_errors() -> Vec<Error> {
         partition::Error::PatchInvalid("…".into()),
         partition::Error::PatchUnfit { operation: 1, reason: "….".into() },
         partition::Error::FailedDependency { charge: Charge::ZERO },
+        partition::Error::AnswerTooLarge,
         partition::Error::VersionsTrimmed,
         partition::Error::Forgotten,
         partition::Error::Fenced,

@@ -533,3 +533,23 @@ async fn clients_that_read_ranges_side_by_side_get_the_plan() {
     let whole = filled(1).await;
     whole.items().query_as(query("SELECT * FROM c"), true).await.expect(200);
 }
+
+#[tokio::test]
+async fn who_sends_no_plan_is_told_whether_one_is_needed() {
+    let client = filled(1).await;
+    #[rustfmt::skip]
+    let table = [
+        ("SELECT * FROM c", false), ("SELECT TOP 2 * FROM c", false), ("SELECT * FROM c ORDER BY c.n", false),
+        ("SELECT * FROM c OFFSET 1 LIMIT 2", false), ("SELECT DISTINCT c.pk FROM c", true),
+        ("SELECT VALUE COUNT(1) FROM c", true), ("SELECT c.pk, COUNT(1) FROM c GROUP BY c.pk", true),
+    ];
+    for (text, expected) in table {
+        let query =
+            |is_optimistic| QueryText { text: text.into(), is_optimistic, ..QueryText::default() };
+        let items = client.items().range(0);
+        let told = items.query_as(query(true), true).await.expect(200).facts;
+        assert_eq!(told.requires_distribution, Some(expected), "{text}");
+        let untold = items.query_as(query(false), true).await.expect(200).facts;
+        assert_eq!(untold.requires_distribution, None, "{text}");
+    }
+}

@@ -41,6 +41,7 @@ names! {
     GATEWAY_VERSION = "x-ms-gatewayversion";
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
     QUERY_EXECUTION_INFO = "x-ms-cosmos-query-execution-info";
+    QUERY_REQUIRES_DISTRIBUTION = "x-ms-cosmos-query-requiresdistribution";
     INDEX_UTILIZATION = "x-ms-cosmos-index-utilization";
     QUERY_ADVICE = "x-ms-cosmos-query-advice";
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";

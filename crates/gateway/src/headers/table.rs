@@ -86,8 +86,8 @@ used_headers! {
     IfNoneMatch = "if-none-match", "precondition; position of a change feed";
     IfModifiedSince = "if-modified-since", "start of a change feed";
     AIm = "a-im", "change feed and its mode";
-    Capabilities = "x-ms-cosmos-sdk-supportedcapabilities", "bit 0: positions of a change feed name their span, so that they hold after a merge";
-    WireFormatVersion = "x-ms-cosmos-changefeed-wire-format-version", "must be 2021-09-15";
+    Capabilities = "x-ms-cosmos-sdk-supportedcapabilities", "bit 0, from API version 2020-11-05 on (Go): positions of a change feed name their span, so that they hold after a merge";
+    WireFormatVersion = "x-ms-cosmos-changefeed-wire-format-version", "2021-09-15: latest versions come in envelopes with metadata, as all versions do";
     Prefer = "prefer", "return=minimal on item writes and batches";
     IsUpsert = "x-ms-documentdb-is-upsert", "create becomes upsert";
     IndexingDirective = "x-ms-indexing-directive", "checked; what is indexed changes cost, not results";
@@ -105,6 +105,7 @@ used_headers! {
     IndexMetricsV2 = "x-ms-cosmos-populateindexmetrics-v2", "adds index metrics, percent-encoded";
     QueryAdvice = "x-ms-cosmos-populatequeryadvice", "adds which of the service's rules a query meets";
     IsQueryPlan = "x-ms-cosmos-is-query-plan-request", "a POST asks for a query plan";
+    OptimisticExecution = "x-ms-cosmos-query-optimisticdirectexecute", "the query is run whole; the answer says whether a plan is needed";
     SupportedFeatures = "x-ms-cosmos-supported-query-features", "what a query plan may use";
     IsBatch = "x-ms-cosmos-is-batch-request", "a POST is a batch";
     BatchAtomic = "x-ms-cosmos-batch-atomic", "all or nothing";
@@ -172,7 +173,6 @@ const IGNORED: &[HeaderFact] = facts! { Ignored:
     "x-ms-documentdb-query-emit-traces", "diagnostics";
     "x-ms-documentdb-query-enable-low-precision-order-by", "order is always exact";
     "x-ms-cosmos-query-version", "plans of version 1 suit all clients";
-    "x-ms-cosmos-query-optimisticdirectexecute", "the query is run whole anyway";
     "x-ms-documentdb-collection-rid", "the path names the container";
     "x-ms-dedicatedgateway-max-age", "nothing is cached";
     "x-ms-dedicatedgateway-bypass-cache", "nothing is cached";

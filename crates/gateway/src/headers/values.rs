@@ -176,10 +176,15 @@ impl RequestHeaders<'_> {
         date::parse(text).map(Some).ok_or_else(invalid)
     }
 
-    /// Says whether the client goes on by itself where ranges have merged. Wire: a bit mask in decimals.
+    /// Says whether the client goes on by itself where ranges have merged, and then names ranges alone.
+    ///
+    /// Wire: a bit mask in decimals. All SDKs set the bit for merges, and all but one name the part of the merged range that
+    /// a position is for: they, and programs on them, expect plain numbers. Go does not; its API version is its own.
     pub(crate) fn follows_merges(&self) -> Result<bool, Error> {
+        const NAMES_RANGES_ALONE_SINCE: &str = "2020-11-05";
         let mask = self.integer(Name::Capabilities, "Expected a bit mask as a number.")?;
-        Ok(mask.is_some_and(|mask| mask & 1 != 0))
+        let version = self.get(Name::Version)?.unwrap_or_default();
+        Ok(mask.is_some_and(|mask| mask & 1 != 0) && version >= NAMES_RANGES_ALONE_SINCE)
     }
 
     /// Says whether the client wants no item back. Wire: only `return=minimal` has a meaning.

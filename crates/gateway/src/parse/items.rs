@@ -51,6 +51,10 @@ pub(super) fn feed(
             (action, Reply::new(Action::QueryPlan))
         }
         Method::POST if headers.is_on(Name::IsBatch)? => batch::batch(request)?,
+        // Run as a plain query it would answer with items as they are, and without a position.
+        Method::POST if headers.get(Name::AIm)?.is_some() => {
+            return Err(Error::OperationUnsupported("A change feed with a query"));
+        }
         Method::POST if request.is_query()? => (query(request)?, Reply::new(Action::Query)),
         Method::POST => {
             let is_upsert = headers.is_on(Name::IsUpsert)?;
@@ -150,6 +154,7 @@ fn changes(mode: &str, request: &Request<'_>) -> Result<ItemAction, Error> {
         is_now: position == Some("*"),
         later_than_seconds: headers.modified_since()?,
         follows_merges: headers.follows_merges()?,
+        in_envelopes: headers.get(Name::WireFormatVersion)?.is_some(),
     };
     Ok(ItemAction::ChangeFeed { mode, start })
 }

@@ -34,11 +34,12 @@ impl Request<'_> {
         self.with_options(QueryText { resume_filter, ..query })
     }
 
-    /// Adds what the headers say of who merges the ranges.
+    /// Adds what the headers say of who merges the ranges, and by which plan.
     fn with_options(&self, query: QueryText) -> Result<QueryText, Error> {
         let merge = self.headers.merge()?;
         let wants_plan = self.headers.is_on(Name::Parallelize)?;
-        Ok(QueryText { merge, wants_plan, ..query })
+        let is_optimistic = self.headers.is_on(Name::OptimisticExecution)?;
+        Ok(QueryText { merge, wants_plan, is_optimistic, ..query })
     }
 }
 

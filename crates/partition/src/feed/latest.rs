@@ -1,5 +1,7 @@
 //! Latest-version feed: each live item once, at the place of its last write.
 
+use std::io::Write as _;
+
 use bytes::Bytes;
 use model::Lsn;
 
@@ -22,6 +24,30 @@ impl Partition {
         after: Option<Lsn>,
         later_than_seconds: Option<u64>,
         limits: PageLimits,
+    ) -> Result<ChangePage> {
+        self.latest(scope, after, later_than_seconds, limits, |item, _, _| item)
+    }
+
+    /// The same, each item in the envelope that it has in the feed of all versions: `{"current":…,"metadata":…}`.
+    pub fn changes_in_envelopes(
+        &self,
+        scope: &Scope,
+        after: Option<Lsn>,
+        later_than_seconds: Option<u64>,
+        limits: PageLimits,
+    ) -> Result<ChangePage> {
+        self.latest(scope, after, later_than_seconds, limits, |item, lsn, ts| {
+            envelope(&item, lsn, ts)
+        })
+    }
+
+    fn latest(
+        &self,
+        scope: &Scope,
+        after: Option<Lsn>,
+        later_than_seconds: Option<u64>,
+        limits: PageLimits,
+        form: impl Fn(Bytes, Lsn, u32) -> Bytes,
     ) -> Result<ChangePage> {
         let reader = self.reader();
         let head = reader.head()?;
@@ -49,7 +75,8 @@ impl Partition {
             }
             let record = reader.item(number)?.ok_or(Error::Corrupt("a feed entry is no item"))?;
             if reader.shows(&scope, &record)? {
-                page.add(reader.render(number, &record, Some(lsn)), record.text().len());
+                let item = reader.render(number, &record, Some(lsn));
+                page.add(form(item, lsn, ts), record.text().len());
             }
         }
         Ok(page.finish(if is_cut { None } else { Some(end) }))
@@ -61,6 +88,16 @@ impl Partition {
         let reader = self.reader();
         reader.last_not_later_than(seconds, &reader.head()?)
     }
+}
+
+/// Wire: what happened to the item is not told here, only when.
+fn envelope(item: &[u8], lsn: Lsn, ts: u32) -> Bytes {
+    let mut entry = Vec::with_capacity(item.len() + 64);
+    entry.extend_from_slice(b"{\"current\":");
+    entry.extend_from_slice(item);
+    // Writing to a vector cannot fail. Wire: zero is no time.
+    let _ = write!(entry, ",\"metadata\":{{\"lsn\":{lsn},\"crts\":{}}}}}", ts.max(1));
+    entry.into()
 }
 
 /// A page that grows commit by commit.

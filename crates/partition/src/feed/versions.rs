@@ -1,4 +1,4 @@
-//! All versions and deletes: every write of the retention period, with the image before it.
+//! All versions and deletes: every write of the retention period, with the image before a delete.
 
 use std::io::Write as _;
 
@@ -101,7 +101,9 @@ fn render_version(settings: &Settings, lsn: Lsn, record: &VersionRecord) -> Resu
     } else {
         entry.extend_from_slice(&image(&record.current, lsn, record.ts));
     }
-    if !record.previous.is_empty() {
+    // Wire: the image before a replace is not sent; before a delete it is the only one there is.
+    let is_gone = matches!(record.kind, VersionKind::Delete | VersionKind::Expire);
+    if is_gone && !record.previous.is_empty() {
         entry.extend_from_slice(b",\"previous\":");
         entry.extend_from_slice(&image(&record.previous, record.previous_lsn, record.previous_ts));
     }

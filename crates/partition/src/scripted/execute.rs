@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
             request = None;
         }
         let op = item_op(operation, id, request.as_deref())?;
-        let call = ItemCall { op, if_match, if_none_match };
+        let call = ItemCall { op, if_match, if_none_match, minimal: false };
         let outcome = self.host.lock().transaction()?.apply_main(call)?;
         let shown = outcome.body.as_deref().map(to_text).transpose()?;
         let mut response = shown.clone();

@@ -51,6 +51,17 @@ pub(crate) enum Shown {
     },
 }
 
+impl Shown {
+    /// Bytes of the item in the answer, as it was written.
+    pub(super) fn text_len(&self) -> usize {
+        match self {
+            Shown::Nothing | Shown::Unchanged { .. } => 0,
+            Shown::Stored { record, .. } => record.text().len(),
+            Shown::Written { new, .. } => new.record.text().len(),
+        }
+    }
+}
+
 /// One entry of the all-versions feed to be.
 #[derive(Debug)]
 pub(crate) struct VersionDraft {

@@ -18,6 +18,9 @@ use crate::reader::{Death, render};
 use crate::record::{ItemRecord, LogicalRecord, VersionKind, decode_number};
 use crate::{Error, Patch, Result};
 
+/// Limit: bytes of the items in one answer, the service's 4 MB.
+pub(crate) const BATCH_ANSWER_BYTES_MAX: usize = 4 << 20;
+
 /// Which step failed, and why.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -38,8 +41,13 @@ pub(crate) fn run(ground: &Ground, view: &View, steps: &[Step]) -> Result<Draft,
     let refuse = |error: Error| Refusal::new(0, error);
     let mut running = Running::begin(ground, view).map_err(refuse)?;
     let mut results: Vec<Done> = Vec::with_capacity(steps.len());
+    let mut n_bytes = 0;
     for (index, step) in steps.iter().enumerate() {
-        match running.step(step) {
+        let done = running.step(step).and_then(|done| {
+            n_bytes += if step.minimal { 0 } else { done.shown.text_len() };
+            if n_bytes > BATCH_ANSWER_BYTES_MAX { Err(Error::AnswerTooLarge) } else { Ok(done) }
+        });
+        match done {
             Ok(done) => results.push(done),
             Err(error) => {
                 let charges = results.iter().map(|done| done.charge).collect();

@@ -35,6 +35,8 @@ pub(crate) struct Step {
     pub(crate) action: Action,
     pub(crate) if_match: Option<String>,
     pub(crate) if_none_match: Option<String>,
+    /// The answer has no use for the written item.
+    pub(crate) minimal: bool,
 }
 
 #[derive(Debug)]
@@ -101,13 +103,19 @@ impl Ground {
             ItemOp::Delete { id } => Action::Delete { id },
             ItemOp::Read { id } => Action::Read { id },
         };
-        Ok(Step { action, if_match: call.if_match, if_none_match: call.if_none_match })
+        let ItemCall { if_match, if_none_match, minimal, .. } = call;
+        Ok(Step { action, if_match, if_none_match, minimal })
     }
 }
 
 impl Step {
     pub(crate) fn reap(id: String, number: u64) -> Step {
-        Step { action: Action::Reap { id, number }, if_match: None, if_none_match: None }
+        Step {
+            action: Action::Reap { id, number },
+            if_match: None,
+            if_none_match: None,
+            minimal: true,
+        }
     }
 
     pub(crate) fn is_read(&self) -> bool {

@@ -67,8 +67,7 @@ async fn one_failure_rolls_everything_back() {
 async fn preconditions_hold_inside_a_batch() {
     let world = World::new();
     let etag = world.create(r#"{"id":"a","pk":1}"#).await.unwrap().outcome.etag.unwrap();
-    let call =
-        |op, etag: &str| ItemCall { op, if_match: Some(etag.to_owned()), if_none_match: None };
+    let call = |op, etag: &str| ItemCall { if_match: Some(etag.to_owned()), ..ItemCall::new(op) };
     let put = || replace("a", r#"{"id":"a","pk":1,"v":1}"#);
     let at = world.at("[1]");
     let calls = vec![call(put(), etag.as_str()), call(delete("a"), "*")];
@@ -84,7 +83,7 @@ async fn a_batch_of_reads_commits_nothing() {
     let world = World::new();
     let etag = world.create(r#"{"id":"a","pk":1}"#).await.unwrap().outcome.etag.unwrap();
     let unchanged =
-        ItemCall { op: read("a"), if_match: None, if_none_match: Some(etag.as_str().to_owned()) };
+        ItemCall { if_none_match: Some(etag.as_str().to_owned()), ..ItemCall::new(read("a")) };
     let calls = vec![ItemCall::new(read("a")), unchanged];
     let batch = world.partition.apply_batch(&world.at("[1]"), calls).await.unwrap();
     assert_eq!((codes(&batch), batch.lsn), (vec![200, 304], Lsn(11)));

@@ -120,3 +120,17 @@ async fn a_feed_can_be_narrowed_to_a_range_or_a_logical_partition() {
     both.sort_by_key(|id| id.parse::<u32>().unwrap());
     assert_eq!(both, (0..30).map(|n| n.to_string()).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn envelopes_have_the_item_and_when_it_changed() {
+    let world = World::new();
+    world.create(r#"{"id":"a","pk":1,"v":1}"#).await.unwrap();
+    world.upsert(r#"{"id":"a","pk":1,"v":2}"#).await.unwrap();
+    let page = world.partition.changes_in_envelopes(&Scope::All, None, None, limits(10)).unwrap();
+    let plain = world.partition.changes(&Scope::All, None, None, limits(10)).unwrap();
+    assert_eq!((page.lsn, page.items.len()), (plain.lsn, 1));
+    let entry = json(&page.items[0]);
+    assert_eq!(entry.get("current").unwrap().to_text(), json(&plain.items[0]).to_text());
+    let metadata = entry.get("metadata").unwrap().to_text();
+    assert_eq!(metadata, format!(r#"{{"lsn":{},"crts":1700000000}}"#, plain.lsn));
+}

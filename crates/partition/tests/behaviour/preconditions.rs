@@ -14,7 +14,11 @@ async fn status(op: ItemOp, if_match: Option<&str>, if_none_match: Option<&str>)
         Some("BARE") => Some(etag.as_str().trim_matches('"').to_owned()),
         other => other.map(str::to_owned),
     };
-    let call = ItemCall { op, if_match: fill(if_match), if_none_match: fill(if_none_match) };
+    let call = ItemCall {
+        if_match: fill(if_match),
+        if_none_match: fill(if_none_match),
+        ..ItemCall::new(op)
+    };
     let code = code(&world.partition.apply(&world.at("[1]"), call).await);
     world.check();
     code

@@ -20,5 +20,5 @@ pub(crate) use access::{
 pub use document::query_plan;
 pub use features::Features;
 pub(crate) use reads::Reads;
-pub use refusal::{Refusal, needs_gateway_refusal};
+pub use refusal::{Refusal, needs_gateway_refusal, requires_distribution};
 pub use target::epk_ranges;

@@ -50,6 +50,13 @@ pub fn needs_gateway_refusal(statement: &Statement) -> Option<Refusal> {
     needs_merge(statement.bound()).then_some(Refusal::CrossPartitionUnservable)
 }
 
+/// Says whether the rows of one range, in pages, are only a part of the answer: DISTINCT, aggregates, groups, ranks. What
+/// is only filtered, sorted and cut goes on page by page with the token of the page before.
+pub fn requires_distribution(statement: &Statement) -> bool {
+    let query = statement.bound();
+    query.needs_all_items() || query.rank.is_some()
+}
+
 fn needs_merge(query: &Query) -> bool {
     query.needs_all_items()
         || !query.order.is_empty()
