@@ -96,13 +96,21 @@ fn check_grant(tables: &Tables, grant: &Grant, want: Want<'_>) -> Result<Allowed
     if want.right == Right::Write && grant.mode == GrantMode::Read {
         return Err(Error::Forbidden);
     }
-    // One logical partition is data: it says nothing about the container's own properties.
-    let is_metadata_write = want.right == Right::Write
-        && !matches!(want.kind, ResourceKind::Item | ResourceKind::StoredProcedure);
+    // One logical partition is data: it says nothing about the container's own properties. Procedures run there, and
+    // that is a write of items; whoever writes a script writes what others run in their logical partitions.
+    let is_metadata_write = want.right == Right::Write && want.kind != ResourceKind::Item;
     if grant.key.is_some() && is_metadata_write {
         return Err(Error::Forbidden);
     }
     Ok(Allowed { key: grant.key.clone(), item: target.item })
+}
+
+/// The number of the container, or whatever else holds what a grant names.
+pub(crate) fn target_of(tables: &Tables, resource: &str) -> Option<u64> {
+    let mut segments = parse_link(resource)?.segments;
+    let item_index = segments.iter().position(|(kind, _)| *kind == ResourceKind::Item);
+    segments.truncate(item_index.unwrap_or(segments.len()));
+    Some(tables.find(&Link { segments }).ok()?.chain.last()?.number)
 }
 
 /// What a grant names, if it exists.
@@ -116,7 +124,8 @@ fn granted(tables: &Tables, grant: &Grant) -> Option<Target> {
     let item_index = segments.iter().position(|(kind, _)| *kind == ResourceKind::Item);
     let item = item_index.and_then(|index| segments.drain(index..).next());
     let found = tables.find(&Link { segments }).ok()?;
-    if found.chain.is_empty() {
+    let number = found.chain.last()?.number;
+    if grant.target.is_some_and(|target| target != number) {
         return None;
     }
     let item = item.map(|(_, text)| GrantedItem { text, is_by_rid: found.is_by_rid });

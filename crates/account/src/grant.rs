@@ -16,6 +16,8 @@ pub struct Grant {
     pub permission: Rid,
     /// As written in the permission: names (`dbs/d/colls/c`) or rids (`dbs/AQAAAA==/colls/…/`).
     pub resource: String,
+    /// The number of the resource when the token was minted: another one that came to its name later is not granted.
+    pub target: Option<u64>,
     pub mode: GrantMode,
     /// Restricts the grant to one logical partition.
     pub key: Option<PartitionKey>,

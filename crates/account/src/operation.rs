@@ -84,6 +84,11 @@ pub struct Options {
 pub(crate) const KEY_REQUIRED_SINCE: &str = "2018-12-31";
 
 impl Options {
+    /// Says whether the client speaks this version of the API or a later one.
+    pub(crate) fn is_since(&self, version: &str) -> bool {
+        self.api_version.as_deref().is_some_and(|own| own >= version)
+    }
+
     /// Says whether the client speaks a version before `version`. Versions are dates: their text order is their time order.
     pub(crate) fn is_before(&self, version: &str) -> bool {
         self.api_version.as_deref().is_some_and(|own| own < version)

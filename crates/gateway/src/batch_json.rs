@@ -100,7 +100,8 @@ impl Members {
 }
 
 fn parse(text: &[u8]) -> Result<Value, String> {
-    model::json::parse(text).map_err(|error| error.to_string())
+    // Wire: what an item may have, its batch may have too.
+    model::json::parse_mended(text).map_err(|error| error.to_string())
 }
 
 fn string(value: Value, name: &str) -> Result<String, String> {

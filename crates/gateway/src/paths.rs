@@ -1,12 +1,12 @@
 //! From the path of a request to the resource that it names.
 //!
 //! Segments are split at `/` first and percent-decoded afterwards, each by itself, so an encoded
-//! slash can never move a boundary: it is refused. Leading and trailing slashes, also doubled, are
+//! slash can never move a boundary: it is refused, but in the id of an item. Leading and trailing slashes, also doubled, are
 //! dropped, because SDKs send them; an empty segment in between is refused, because the segments
 //! behind it would name something else. Whether a segment is a name or a rid is decided by
 //! the account, which knows what exists.
 //!
-//! Invariant: a [`Path`] has at most [`SEGMENTS_MAX`] segments, none of them empty or with a slash.
+//! Invariant: a [`Path`] has at most [`SEGMENTS_MAX`] segments, none of them empty, and none but an item's id with a slash.
 //!
 //! Hot path: one buffer for the decoded text, no other allocation before the target is built.
 
@@ -92,7 +92,8 @@ impl Path {
             self.text.push('/');
         }
         let decoded = percent_decode_str(raw).decode_utf8().map_err(|_| Error::UrlInvalid)?;
-        if decoded.contains('/') {
+        let is_item = self.n_segments + 1 == ITEM_SEGMENTS && self.segment(4) == "docs";
+        if decoded.contains('/') && !is_item {
             return Err(Error::UrlInvalid);
         }
         self.text.push_str(&decoded);

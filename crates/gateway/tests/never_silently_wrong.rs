@@ -113,6 +113,7 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("x-ms-documentdb-populatequerymetrics", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-cosmos-populateindexmetrics", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-cosmos-populateindexmetrics-v2", Some((post().header("content-type", "application/query+json"), "x", 400))),
+        ("x-ms-cosmos-populatequeryadvice", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-cosmos-is-query-plan-request", Some((post(), "x", 400))),
         ("x-ms-cosmos-supported-query-features", Some((Call::post("/dbs/d/colls/c/docs", r#"{"query":"SELECT VALUE COUNT(1) FROM c"}"#).header("x-ms-cosmos-is-query-plan-request", "True"), "Top", 400))),
         ("x-ms-cosmos-is-batch-request", Some((post(), "x", 400))),

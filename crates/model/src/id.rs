@@ -70,14 +70,11 @@ pub fn check_resource_id(id: &str) -> Result<(), IdError> {
 
 /// Checks the id of an item.
 ///
-/// Wire: the service refuses only the two slashes. `?` and `#` are legal, although some SDKs cannot
-/// address such items.
+/// Wire: every character is legal, although some SDKs cannot address such items, and one with a slash
+/// cannot be addressed by name at all.
 pub fn check_item_id(id: &str) -> Result<(), IdError> {
     if id.is_empty() || id.len() > ITEM_ID_BYTES_MAX {
         return Err(IdError::Length { name: shorten(id), limit: ITEM_ID_BYTES_MAX + 1 });
-    }
-    if let Some(character) = id.chars().find(|&c| matches!(c, '/' | '\\')) {
-        return Err(IdError::Character { name: shorten(id), character });
     }
     Ok(())
 }
@@ -114,9 +111,7 @@ mod tests {
             let error = check_resource_id(id).unwrap_err();
             assert!(matches!(error, IdError::Character { .. }), "{id:?}: {error}");
         }
-        assert!(check_item_id("a/b").is_err());
-        assert!(check_item_id("a\\b").is_err());
-        assert_eq!(check_item_id("a?b#c "), Ok(()));
+        assert_eq!(check_item_id("a?b#c/d\\e\t "), Ok(()));
         assert!(check_resource_id("a ").is_err());
     }
 

@@ -67,8 +67,26 @@ fn the_id_is_decoded_and_checked() {
         check_error(&format!("{{\"id\":{value}}}"), Status::BAD_REQUEST, "'id' is not a string");
     }
     check_error(r#"{"id":""}"#, Status::BAD_REQUEST, "less than '1024' characters.");
-    check_error(r#"{"id":"a/b"}"#, Status::BAD_REQUEST, "contains invalid character");
-    check_error(r#"{"id":"a\u002fb"}"#, Status::BAD_REQUEST, "contains invalid character");
+    assert_eq!(item(r#"{"id":"a/b\\c"}"#).id(), "a/b\\c");
+    check_error(r#"{"id":"a\ud800b"}"#, Status::BAD_REQUEST, "half a character");
+    assert_eq!(item(r#"{"id":"a\ud83d\ude00"}"#).id(), "a😀");
+}
+
+#[test]
+fn control_characters_are_escaped_and_of_two_properties_the_last_stays() {
+    let stored = |text: &str| String::from_utf8(item(text).into_text()).unwrap();
+    let tabbed = item("{\"id\":\"a\tb\",\"x\":\"1\n2\"}");
+    assert_eq!(tabbed.id(), "a\tb");
+    assert_eq!(tabbed.text(), br#"{"id":"a\tb","x":"1\n2"}"#);
+    let twice =
+        item(r#"{"id":"a","pk":1,"id":"b","pk":"x","deep":{"n":1,"n":1.50},"ttl":5,"ttl":7}"#);
+    assert_eq!((twice.id(), twice.ttl()), ("b", Some(7)));
+    assert_eq!(twice.text(), br#"{"id":"b","pk":"x","deep":{"n":1.50},"ttl":7}"#);
+    let key = PartitionKeyDefinition::new(&["/pk"]).unwrap();
+    assert_eq!(twice.partition_key(&key), PartitionKey::from_header(r#"["x"]"#).unwrap());
+    // System properties that are there twice are dropped as ever.
+    assert_eq!(stored(r#"{"_ts":1,"id":"a","_ts":2}"#), r#"{"id":"a"}"#);
+    assert_eq!(stored(r#"{ "id" : "a" }"#), r#"{ "id" : "a" }"#, "what is right is not touched");
 }
 
 #[test]
@@ -106,8 +124,8 @@ fn only_objects_are_items() {
         "{\"id\":1,\"ttl\":0,",
         "[1,}",
         "{\"id\":\"a\",\"b\":1e400}",
-        "{\"id\":\"a\",\"id\":\"a\"}",
-        "{\"id\":\"a\",\"x\":{\"a\":1,\"a\":1}}",
+        "{\"id\":\"a\\x\"}",
+        "{\"id\":\"a\",\"id\":\"a\"",
     ] {
         check_error(text, Status::BAD_REQUEST, "The request payload is invalid");
     }

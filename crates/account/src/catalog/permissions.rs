@@ -7,6 +7,7 @@ use model::{Env, Object, PartitionKey, Rid, Value, json};
 
 use super::record::{Record, number_value, read_number};
 use super::tables::Tables;
+use crate::access::target_of;
 use crate::body;
 use crate::error::{Error, Result};
 use crate::grant::{Grant, GrantMode};
@@ -72,7 +73,8 @@ pub(crate) fn lifetime(seconds: Option<u32>) -> Result<u32> {
 }
 
 /// Mints a token for a permission.
-pub(crate) fn mint(sealer: &Sealer, env: &Env, permission: &Record, seconds: u32) -> String {
+pub(crate) fn mint(tables: &Tables, env: &Env, permission: &Record, seconds: u32) -> String {
+    let sealer = Sealer::new(tables.head.secret);
     let mut grant = body::object([
         ("p", permission.rid.to_string().into()),
         ("e", number_value(env.now_seconds() + u64::from(seconds))),
@@ -86,6 +88,10 @@ pub(crate) fn mint(sealer: &Sealer, env: &Env, permission: &Record, seconds: u32
     }
     if let Some(mode) = mode_of(permission) {
         grant.insert("m", mode);
+    }
+    let resource = permission.body.get("resource").and_then(Value::as_str);
+    if let Some(target) = resource.and_then(|resource| target_of(tables, resource)) {
+        grant.insert("t", number_value(target));
     }
     let text = sealer.seal(Purpose::Token, Value::Object(grant).to_text().as_bytes());
     format!("{PREFIX}{text};")
@@ -139,6 +145,7 @@ fn read_grant(bytes: &[u8]) -> Option<Grant> {
     Some(Grant {
         permission: Rid::parse(value.get("p")?.as_str()?)?,
         resource: value.get("r")?.as_str()?.to_owned(),
+        target: value.get("t").and_then(read_number),
         mode,
         key,
         expires_seconds: value.get("e").and_then(read_number)?,

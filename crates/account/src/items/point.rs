@@ -1,13 +1,14 @@
 //! Operations on one item.
 
 use bytes::Bytes;
-use model::{ItemBody, Rid, RidKind, Status};
+use model::{ItemBody, PartitionKeyError, Rid, RidKind, Status};
 use partition::scripts::Operation;
 use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
 
 use super::ItemRequest;
 use super::scripts::Write;
 use crate::error::{Error, Result};
+use crate::operation::KEY_REQUIRED_SINCE;
 use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
 
@@ -49,17 +50,41 @@ impl ItemRequest<'_> {
 
     pub(super) async fn replace(&self, id: &str, bytes: &Bytes) -> Result<Outcome, Failed> {
         if self.has_triggers() {
-            let Place { at, id } = self.place(id).map_err(|error| self.fail(error))?;
+            let place = self.place(id).map_err(|error| self.fail(error))?;
+            if self.allowed.item.is_some() {
+                let body = ItemBody::parse(bytes).map_err(|error| self.fail(error))?;
+                self.check_kept(&place, &body).map_err(|error| self.fail(error))?;
+            }
+            let Place { at, id } = place;
             let write = Write { operation: Operation::Replace, id: Some(&id), body: Some(bytes) };
             return self.apply_triggered(&at, write).await;
         }
+        let place = self.place(id).map_err(|error| self.fail(error))?;
         let prepared = ItemBody::parse(bytes).map_err(Error::from).and_then(|body| {
-            let place = self.place(id)?;
             self.check_body_key(&place.at, &body)?;
-            Ok((place, body))
+            Ok(body)
         });
-        let (place, body) = prepared.map_err(|error| self.fail(error))?;
+        let body = prepared.map_err(|error| self.fail_present(&place, error))?;
+        self.check_kept(&place, &body).map_err(|error| self.fail(error))?;
         self.apply(&place.at, ItemOp::Replace { id: place.id, body }).await
+    }
+
+    /// A grant on one item does not reach to its next name.
+    fn check_kept(&self, place: &Place, body: &ItemBody) -> Result<()> {
+        let is_kept = self.allowed.item.is_none() || body.id() == place.id;
+        if is_kept { Ok(()) } else { Err(Error::Forbidden) }
+    }
+
+    /// A failure of a body that shall take the place of an item. Wire: that there is none comes first.
+    fn fail_present(&self, place: &Place, error: Error) -> Failed {
+        let range = match self.route(&place.at) {
+            Ok(range) => range,
+            Err(error) => return self.fail(error),
+        };
+        match range.partition.read(&place.at, &place.id, None) {
+            Ok(_) => self.fail_at(range, error),
+            Err(missing) => self.fail_at(range, missing),
+        }
     }
 
     pub(super) async fn patch(&self, id: &str, bytes: &Bytes) -> Result<Outcome, Failed> {
@@ -114,10 +139,10 @@ impl ItemRequest<'_> {
         Outcome { status: outcome.status, body, facts }
     }
 
-    /// The logical partition of a new item: from the header, which must agree with the body, or from the
-    /// body alone.
+    /// The logical partition of a new item: from the header, which must agree with the body.
     ///
-    /// Wire: the hosted service insists on the header here; extracting the key is lenient (protocol.md §4.3).
+    /// Wire: since containers must have a key, so must a create. Clients of before may leave it to the body, and so may
+    /// callers without a version, which are no clients.
     pub(super) fn logical_of_body(&self, body: &ItemBody) -> Result<Logical> {
         let definition = &self.container.properties.definition;
         let extracted = body.partition_key(definition);
@@ -126,6 +151,8 @@ impl ItemRequest<'_> {
             if *key != extracted {
                 return Err(Error::KeyMismatch);
             }
+        } else if self.options.is_since(KEY_REQUIRED_SINCE) {
+            return Err(PartitionKeyError::TooFewComponents.into());
         }
         self.logical_of(extracted)
     }
@@ -139,6 +166,9 @@ impl ItemRequest<'_> {
     fn place(&self, text: &str) -> Result<Place> {
         let place = if self.is_by_rid {
             self.place_by_rid(text)?
+        } else if text.contains('/') {
+            // Wire: such an item has no name that leads to it.
+            return Err(Error::NotFound);
         } else {
             Place { at: self.logical()?, id: text.to_owned() }
         };

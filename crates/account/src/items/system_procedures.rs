@@ -65,7 +65,7 @@ impl ItemRequest<'_> {
 
     fn prepare_insert(&self, arguments: &Bytes) -> Result<Vec<BatchCall>> {
         self.range_of_insert()?;
-        let arguments = model::json::parse(arguments).map_err(|_| Error::BodyMalformed)?;
+        let arguments = model::json::parse_mended(arguments).map_err(|_| Error::BodyMalformed)?;
         let Value::Array(arguments) = arguments else { return Err(Error::BodyMalformed) };
         let mut arguments = arguments.into_iter();
         let Some(Value::Array(items)) = arguments.next() else { return Err(Error::BodyMalformed) };

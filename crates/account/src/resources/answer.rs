@@ -17,7 +17,6 @@ use crate::container_usage;
 use crate::operation::{KEY_REQUIRED_SINCE, Options, ResourceKind};
 use crate::outcome::{Body, CATALOG, Facts, Outcome};
 use crate::relocate;
-use crate::seal::Sealer;
 use crate::session;
 
 /// The resource as its readers see it: a permission with its token, a container as old clients know containers.
@@ -31,8 +30,7 @@ pub(super) fn shown(
     let mut resource = show(tables, record);
     match record.kind {
         ResourceKind::Permission => {
-            let sealer = Sealer::new(tables.head.secret);
-            resource.insert("_token", permissions::mint(&sealer, inner.env(), record, seconds));
+            resource.insert("_token", permissions::mint(tables, inner.env(), record, seconds));
         }
         ResourceKind::Container if options.is_before(KEY_REQUIRED_SINCE) => {
             hide_system_key(&mut resource);

@@ -7,6 +7,8 @@ use model::{SessionToken, Value};
 
 use crate::support::{Client, stronger};
 
+const A: &str = r#"["a"]"#;
+
 #[tokio::test]
 async fn items_live_by_key_and_id() {
     for n_ranges in [1, 5] {
@@ -121,6 +123,83 @@ async fn items_are_addressed_by_rid() {
 }
 
 #[tokio::test]
+async fn an_item_with_a_slash_in_its_id_is_found_by_rid_and_query_only() {
+    let client = Client::with_container(1).await;
+    let items = client.items().key(A);
+    let created = items.create(r#"{"id":"Invalid#/\\?Id","pk":"a"}"#).await.expect(201);
+    items.read("Invalid#/\\?Id").await.expect(404);
+    items.replace("Invalid#/\\?Id", r#"{"id":"x","pk":"a"}"#).await.expect(404);
+    items.delete("Invalid#/\\?Id").await.expect(404);
+    let rows =
+        items.query("SELECT VALUE c.id FROM c WHERE CONTAINS(c.id, '/')").await.expect(200).rows;
+    assert_eq!(rows.len(), 1);
+    let by_rid = client.items_of(created.text("_self").rsplit_once("/docs/").unwrap().0);
+    by_rid.key(A).replace(&created.text("_rid"), r#"{"id":"x","pk":"a"}"#).await.expect(200);
+    items.read("x").await.expect(200);
+}
+
+#[tokio::test]
+async fn items_with_raw_characters_and_names_twice_are_one_for_everybody() {
+    let client = Client::with_container(1).await;
+    let items = client.items().key(A);
+    items.create("{\"id\":\"1\",\"pk\":\"a\",\"t\":\"x\ty\",\"n\":1,\"n\":2}").await.expect(201);
+    assert_eq!(items.read("1").await.expect(200).value.get("n").unwrap().as_i64(), Some(2));
+    for query in
+        ["SELECT VALUE c.t FROM c WHERE c.n = 2", "SELECT VALUE c.t FROM c WHERE c.t = 'x\\ty'"]
+    {
+        assert_eq!(
+            items.query(query).await.expect(200).rows,
+            [crate::support::value(r#""x\ty""#)],
+            "{query}"
+        );
+    }
+    assert!(items.query("SELECT * FROM c WHERE c.n = 1").await.expect(200).rows.is_empty());
+    let patch = "[{\"op\":\"incr\",\"path\":\"/n\",\"value\":1},{\"op\":\"set\",\"path\":\"/u\",\"value\":\"a\nb\"}]";
+    let patched = items.patch("1", patch).await.expect(200).value;
+    assert_eq!(patched.get("n").unwrap().as_i64(), Some(3));
+    assert_eq!(patched.get("u").unwrap().as_str(), Some("a\nb"));
+    let batch = items
+        .batch(vec![crate::support::create_call(
+            "{\"id\":\"2\",\"pk\":\"a\",\"m\":\"\r\",\"m\":\"\t\"}",
+        )])
+        .await;
+    batch.expect(200);
+    assert_eq!(items.read("2").await.expect(200).text("m"), "\t");
+}
+
+#[tokio::test]
+async fn a_replace_of_nothing_is_404_whatever_its_body_says() {
+    let client = Client::with_container(1).await;
+    let items = client.items().key(A);
+    for body in ["", "{", r#"{"id":"1","pk":"b"}"#, r#"{"id":"1","pk":"a"}"#] {
+        items.replace("1", body).await.expect(404);
+    }
+    items.create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    items.replace("1", "").await.expect(400);
+    items.replace("1", r#"{"id":"1","pk":"b"}"#).await.expect_sub(400, 1001);
+}
+
+#[tokio::test]
+async fn a_create_names_its_key_since_containers_must_have_one() {
+    let client = Client::with_container(1).await;
+    for (version, code) in [("2018-09-17", 201), ("2018-12-31", 400), ("2020-07-15", 400)] {
+        let client = client.with_options(|options| options.api_version = Some(version.into()));
+        let answer =
+            client.items().create(&format!(r#"{{"id":"{version}","pk":"a"}}"#)).await.expect(code);
+        if code == 400 {
+            assert_eq!(answer.status.sub, 1001);
+            assert!(answer.message.contains("fewer components than defined in the the collection"));
+        }
+        client
+            .items()
+            .key(A)
+            .create(&format!(r#"{{"id":"{version}!","pk":"a"}}"#))
+            .await
+            .expect(201);
+    }
+}
+
+#[tokio::test]
 async fn bad_bodies_are_refused_with_the_service_words() {
     let client = Client::with_container(1).await;
     let large = format!(r#"{{"id":"1","pk":"a","x":"{}"}}"#, "x".repeat(2 << 20));
@@ -128,7 +207,7 @@ async fn bad_bodies_are_refused_with_the_service_words() {
     #[rustfmt::skip]
     let table = [
         ("", 400, ""), ("[]", 400, ""), ("{", 400, ""), (r#"{"pk":"a"}"#, 400, "'id; ' - are missing"),
-        (r#"{"id":1,"pk":"a"}"#, 400, ""), (r#"{"id":"","pk":"a"}"#, 400, ""), (r#"{"id":"a/b","pk":"a"}"#, 400, ""),
+        (r#"{"id":1,"pk":"a"}"#, 400, ""), (r#"{"id":"","pk":"a"}"#, 400, ""), (r#"{"id":"a\ud800","pk":"a"}"#, 400, "half a character"),
         (r#"{"id":"1","pk":"a","x":1e400}"#, 400, ""), (r#"{"id":"1","pk":"a","ttl":0}"#, 400, ""),
         (&long_id, 400, "less than '1024' characters"), (&large, 413, "Request size is too large"),
     ];
@@ -167,10 +246,10 @@ async fn old_clients_get_session_tokens_without_a_version_and_may_send_both_form
     for (n, (version, start)) in table.into_iter().enumerate() {
         let client = client.with_options(|options| options.api_version = version.map(Into::into));
         let body = format!(r#"{{"id":"{n}","pk":"a"}}"#);
-        let written = client.items().create(&body).await.expect(201);
+        let written = client.items().key(A).create(&body).await.expect(201);
         let lsn = written.facts.lsn.unwrap().0;
         assert_eq!(written.facts.session.unwrap().to_string(), format!("{start}{lsn}"));
-        let again = client.items().create(&body).await.expect(409);
+        let again = client.items().key(A).create(&body).await.expect(409);
         assert_eq!(again.facts.session.unwrap().to_string(), format!("{start}{lsn}"));
         let feed = client.items().feed().await.expect(200);
         assert_eq!(feed.facts.session.unwrap().to_string(), format!("{start}{lsn}"));

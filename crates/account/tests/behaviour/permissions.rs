@@ -55,6 +55,8 @@ enum Try {
     Ranges,
     DeleteContainer,
     CreateScript,
+    CreateProcedure,
+    RunProcedure,
     OtherContainer,
     MissingContainer,
     ReadDatabase,
@@ -82,6 +84,13 @@ async fn attempt(client: &Client, what: Try) -> u16 {
         Try::Ranges => client.ranges("dbs/d/colls/c", None, true).await,
         Try::DeleteContainer => client.delete("dbs/d/colls/c").await,
         Try::CreateScript => client.create("dbs/d/colls/c/udfs", r#"{"id":"f","body":"x"}"#).await,
+        Try::CreateProcedure => {
+            client.create("dbs/d/colls/c/sprocs", r#"{"id":"s","body":"x"}"#).await
+        }
+        Try::RunProcedure => {
+            let (procedure, arguments) = ("__.sys.echo".to_owned(), bytes::Bytes::from("[1]"));
+            items.key(a).run(ItemAction::Execute { procedure, arguments, wants_log: false }).await
+        }
         Try::OtherContainer => client.items_of("dbs/d/colls/other").key(a).read("1").await,
         Try::MissingContainer => client.read("dbs/d/colls/none").await,
         Try::ReadDatabase => client.read("dbs/d").await,
@@ -104,11 +113,12 @@ async fn tokens_reach_as_far_as_their_permission() {
             (CreateScript, 403), (OtherContainer, 403), (MissingContainer, 403), (ReadDatabase, 403),
             (ListDatabases, 403), (ReadPermission, 403), (Offers, 403)]),
         ("All", names, None, vec![
-            (ReadItem, 200), (CreateItem, 201), (Batch, 200), (DeleteItem, 204), (CreateScript, 201),
+            (ReadItem, 200), (CreateItem, 201), (Batch, 200), (DeleteItem, 204), (CreateScript, 201), (CreateProcedure, 201),
             (OtherContainer, 403), (ReadDatabase, 403), (Offers, 403), (DeleteContainer, 204)]),
         ("all", names, Some(r#"["a"]"#), vec![
             (ReadItem, 200), (KeyFeed, 200), (Query, 200), (CreateItem, 201), (Batch, 200), (ReadContainer, 200),
-            (Ranges, 200), (ReadKeyB, 403), (Feed, 403), (DeleteContainer, 403), (DeleteItem, 204)]),
+            (Ranges, 200), (ReadKeyB, 403), (Feed, 403), (DeleteContainer, 403), (CreateScript, 403), (CreateProcedure, 403),
+            (RunProcedure, 200), (DeleteItem, 204)]),
         ("Read", names, Some(r#"["b"]"#), vec![
             (ReadKeyB, 200), (ReadItem, 403), (KeyFeed, 403), (CreateItem, 403), (Query, 403)]),
         ("All", "dbs/d/colls/c/docs/1", Some(r#"["a"]"#), vec![
@@ -128,6 +138,38 @@ async fn tokens_reach_as_far_as_their_permission() {
             assert_eq!(attempt(&holder, what).await, code, "{mode} {resource} {key:?} {what:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_token_of_one_logical_partition_does_not_touch_scripts_that_are_there() {
+    let client = filled().await;
+    let body = r#"{"id":"s","body":"function () {}"}"#;
+    client.create("dbs/d/colls/c/sprocs", body).await.expect(201);
+    let tenant = holder(&client, "All", "dbs/d/colls/c", Some(r#"["a"]"#)).await;
+    tenant.replace("dbs/d/colls/c/sprocs/s", body).await.expect(403);
+    tenant.delete("dbs/d/colls/c/sprocs/s").await.expect(403);
+    tenant.create("dbs/d/colls/c/triggers", r#"{"id":"t","body":"x"}"#).await.expect(403);
+}
+
+#[tokio::test]
+async fn a_token_by_name_dies_with_its_container() {
+    let client = filled().await;
+    let by_name = holder(&client, "All", "dbs/d/colls/c", None).await;
+    by_name.items().key(r#"["a"]"#).read("1").await.expect(200);
+    client.delete("dbs/d/colls/c").await.expect(204);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
+    client.items().create(r#"{"id":"1","pk":"a"}"#).await.expect(201);
+    by_name.items().key(r#"["a"]"#).read("1").await.expect(403);
+}
+
+#[tokio::test]
+async fn a_token_of_an_item_cannot_rename_it() {
+    let client = filled().await;
+    let one = holder(&client, "All", "dbs/d/colls/c/docs/1", Some(r#"["a"]"#)).await;
+    let items = one.items().key(r#"["a"]"#);
+    items.replace("1", r#"{"id":"stolen","pk":"a"}"#).await.expect(403);
+    items.replace("1", r#"{"id":"1","pk":"a","n":1}"#).await.expect(200);
+    client.items().key(r#"["a"]"#).read("stolen").await.expect(404);
 }
 
 #[tokio::test]

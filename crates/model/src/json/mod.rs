@@ -11,6 +11,7 @@
 pub mod binary;
 mod error;
 mod item;
+mod mend;
 mod names;
 mod number;
 mod object;
@@ -28,6 +29,7 @@ pub use error::{JsonError, JsonFault};
 pub use item::{
     ITEM_BYTES_MAX, ItemBody, ItemError, Outline, SYSTEM_PROPERTIES, with_system_properties,
 };
+pub use mend::parse_mended;
 pub use number::{Number, double_text, is_plain_number};
 pub use object::Object;
 pub use order::{order, order_strings};

@@ -70,11 +70,19 @@ pub struct Reader<'a> {
     has_escapes: bool,
     /// The closing quote of the string or name read last.
     quote: usize,
+    leniency: Leniency,
     expects: Expects,
     depth: usize,
     /// One bit per open level, the innermost lowest: 1 for an object.
     objects: u128,
     names: Names<'a>,
+}
+
+/// What is overlooked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leniency {
+    None,
+    DuplicateNames,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -106,8 +114,13 @@ type StepResult = Result<Step, JsonFault>;
 impl<'a> Reader<'a> {
     /// Starts at the beginning of `text`.
     pub fn new(text: &'a str) -> Reader<'a> {
+        Reader::with(text, Leniency::None)
+    }
+
+    pub(super) fn with(text: &'a str, leniency: Leniency) -> Reader<'a> {
         Reader {
             text,
+            leniency,
             at: 0,
             event_start: 0,
             has_escapes: false,
@@ -245,7 +258,7 @@ impl<'a> Reader<'a> {
             return Err(unexpected(next));
         }
         self.string(Step::Name)?;
-        if !self.names.push(self.last_text()) {
+        if !self.names.push(self.last_text()) && self.leniency == Leniency::None {
             self.at = self.event_start;
             return Err(JsonFault::DuplicateName);
         }
@@ -269,7 +282,7 @@ impl<'a> Reader<'a> {
     }
 
     fn close_object(&mut self) -> StepResult {
-        if !self.names.close() {
+        if !self.names.close() && self.leniency == Leniency::None {
             return Err(JsonFault::DuplicateName);
         }
         Ok(self.close(Step::EndObject))

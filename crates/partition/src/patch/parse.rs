@@ -14,7 +14,7 @@ use crate::{Error, Result};
 impl Patch {
     /// Parses and checks the body of a patch request.
     pub fn parse(body: &[u8]) -> Result<Patch> {
-        let body = model::json::parse(body).map_err(model::ItemError::from)?;
+        let body = model::json::parse_mended(body).map_err(model::ItemError::from)?;
         Patch::from_value(body)
     }
 

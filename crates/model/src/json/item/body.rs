@@ -3,7 +3,12 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::{
-    super::{Event, Number, Object, Reader, Text, Value, parse, parse::value_at},
+    super::{
+        Event, Number, Object, Reader, Text, Value,
+        mend::{can_mend, mended},
+        parse,
+        parse::value_at,
+    },
     ITEM_BYTES_MAX, ItemError, SYSTEM_PROPERTIES,
     splice::{Member, without_system_properties},
     surrogates::repaired,
@@ -27,7 +32,16 @@ impl ItemBody {
         if bytes.len() > ITEM_BYTES_MAX {
             return Err(ItemError::TooLarge { bytes: bytes.len() });
         }
-        let mut body = Scan::run(bytes)?.into_body()?;
+        let mut body = match Scan::run(bytes) {
+            Err(ItemError::Json(error)) if can_mend(error) => {
+                let mended = mended(bytes).ok_or(error)?;
+                if mended.len() > ITEM_BYTES_MAX {
+                    return Err(ItemError::TooLarge { bytes: mended.len() });
+                }
+                Scan::run(mended.as_bytes())?.into_body()?
+            }
+            scan => scan?.into_body()?,
+        };
         if let Cow::Owned(text) = repaired(&body.text) {
             body.text = text;
         }
@@ -201,7 +215,12 @@ pub(super) fn checked_id(
     if let Some(fault) = fault {
         return Err(fault);
     }
-    let id = id.ok_or(ItemError::IdMissing)?.decode().into_owned();
+    let id = id.ok_or(ItemError::IdMissing)?;
+    // Ids that differ in half a character only would become the same.
+    if matches!(repaired(id.raw()), Cow::Owned(_)) {
+        return Err(ItemError::IdHalved);
+    }
+    let id = id.decode().into_owned();
     check_item_id(&id)?;
     Ok(id)
 }

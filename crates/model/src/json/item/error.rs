@@ -27,6 +27,9 @@ pub enum ItemError {
     /// `id` is not a string.
     #[error("The input content is invalid because the property 'id' is not a string")]
     IdNotString,
+    /// `id` has half of a surrogate pair.
+    #[error("The input content is invalid because the property 'id' has half a character")]
+    IdHalved,
     /// `id` breaks the rules for ids.
     #[error(transparent)]
     Id(#[from] IdError),
@@ -47,9 +50,11 @@ impl Failure for ItemError {
             Self::TooLarge { .. } => Status::TOO_LARGE,
             Self::Json(error) => error.status(),
             Self::Id(error) => error.status(),
-            Self::NotObject | Self::IdMissing | Self::IdNotString | Self::Ttl { .. } => {
-                Status::BAD_REQUEST
-            }
+            Self::NotObject
+            | Self::IdMissing
+            | Self::IdNotString
+            | Self::IdHalved
+            | Self::Ttl { .. } => Status::BAD_REQUEST,
         }
     }
 }
