@@ -1,7 +1,9 @@
 //! Reads, lists and queries of metadata resources.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use model::{Status, Value};
+use model::{Rid, Status, Value};
 
 use super::answer::{answer, facts, feed, shown, to_bytes};
 use super::find::{find_feed, find_one};
@@ -9,7 +11,8 @@ use super::price;
 use crate::access::Right;
 use crate::account::{Inner, Request};
 use crate::catalog::permissions;
-use crate::catalog::record::kind_name;
+use crate::catalog::record::{Record, kind_name};
+use crate::catalog::tables::Tables;
 use crate::continuation::{Continuations, Kind};
 use crate::error::{Error, Result};
 use crate::metadata_query;
@@ -57,11 +60,11 @@ pub(crate) fn list(
     };
     let items_max = items_max(request.options);
     let tables = inner.catalog.tables();
-    let mut children = tables.children(found.number(), kind, after);
+    let mut children = in_order(&tables, found.number(), kind, after).into_iter();
     let mut rows = Vec::new();
     let mut last = after;
-    for record in children.by_ref().take(items_max) {
-        last = record.number;
+    for (place, record) in children.by_ref().take(items_max) {
+        last = place;
         let seconds = permissions::TOKEN_SECONDS_DEFAULT;
         rows.push(shown(inner, request.options, &tables, record, seconds));
     }
@@ -89,10 +92,10 @@ pub(crate) fn query(
     };
     let children: Vec<Value> = {
         let tables = inner.catalog.tables();
-        let children = tables.children(found.number(), kind, 0);
+        let children = in_order(&tables, found.number(), kind, 0).into_iter();
         let seconds = permissions::TOKEN_SECONDS_DEFAULT;
         let shown = |record| shown(inner, request.options, &tables, record, seconds);
-        children.map(|record| Value::Object(shown(record))).collect()
+        children.map(|(_, record)| Value::Object(shown(record))).collect()
     };
     let rows = metadata_query::run(inner.env(), query, children)?;
     let n_rows = rows.len();
@@ -105,6 +108,28 @@ pub(crate) fn query(
     let continuation =
         has_more.then(|| tokens.write_number(u64::try_from(end).unwrap_or(u64::MAX)));
     Ok(feed(&inner.catalog.tables(), request.options, &found, kind, page, continuation))
+}
+
+/// The children behind `after`, each with its place. Wire: databases, containers and offers by their rids read as
+/// numbers, the first byte lowest; all others as they were created.
+fn in_order(
+    tables: &Tables,
+    owner: u64,
+    kind: ResourceKind,
+    after: u64,
+) -> Vec<(u64, &Arc<Record>)> {
+    use ResourceKind::{Container, Database, Offer};
+    if !matches!(kind, Database | Container | Offer) {
+        return tables.children(owner, kind, after).map(|record| (record.number, record)).collect();
+    }
+    let placed = tables.children(owner, kind, 0).map(|record| (place_of(&record.rid), record));
+    let mut children: Vec<_> = placed.filter(|(place, _)| *place > after).collect();
+    children.sort_unstable_by_key(|(place, _)| *place);
+    children
+}
+
+fn place_of(rid: &Rid) -> u64 {
+    rid.as_bytes().iter().rev().fold(0, |place, byte| place << 8 | u64::from(*byte))
 }
 
 fn items_max(options: &Options) -> usize {

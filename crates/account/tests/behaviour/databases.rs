@@ -109,19 +109,31 @@ async fn a_missing_owner_has_its_own_sub_status() {
 }
 
 #[tokio::test]
-async fn feeds_are_paged_in_creation_order() {
+async fn feeds_are_paged_in_the_order_of_rids() {
     let client = Client::new(1).await;
     for id in ["b", "a", "d", "c"] {
         client.create("dbs", &format!(r#"{{"id":"{id}"}}"#)).await.expect(201);
     }
-    assert_eq!(client.list("dbs").await.ids(), ["b", "a", "d", "c"]);
+    let mut rids: Vec<(u64, String)> = Vec::new();
+    for row in client.list("dbs").await.rows {
+        let text = |name: &str| row.get(name).unwrap().as_str().unwrap().to_owned();
+        let rid = model::Rid::parse(&text("_rid")).unwrap();
+        let number =
+            rid.as_bytes().iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        rids.push((number, text("id")));
+    }
+    assert!(rids.is_sorted(), "{rids:?}");
+    let ids: Vec<&str> = rids.iter().map(|(_, id)| id.as_str()).collect();
+    assert_eq!(ids.len(), 4);
+    let query = client.query_resources("dbs", "SELECT VALUE d.id FROM dbs d").await.rows;
+    assert_eq!(query, ids.iter().map(|id| model::Value::from(*id)).collect::<Vec<_>>());
     let pages = client.with_options(|options| options.items_max = Some(3));
     let first = pages.list("dbs").await;
-    assert_eq!(first.ids(), ["b", "a", "d"]);
+    assert_eq!(first.ids(), ids[..3]);
     let token = first.facts.continuation.unwrap();
     let rest = pages.with_options(|options| options.continuation = Some(token.clone()));
     let second = rest.list("dbs").await;
-    assert_eq!((second.ids(), second.facts.continuation), (vec!["c".to_owned()], None));
+    assert_eq!((second.ids(), second.facts.continuation), (vec![ids[3].to_owned()], None));
     rest.list("offers").await.expect(400);
     let forged = pages.with_options(|options| options.continuation = Some("AAAA".into()));
     assert!(forged.list("dbs").await.expect(400).message.contains("Invalid Continuation Token"));
