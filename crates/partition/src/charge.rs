@@ -66,6 +66,8 @@ const LOOKUP: Charge = hundredths(10);
 const LOAD: Charge = hundred_thousandths(950);
 const LOAD_KIB: Charge = hundred_thousandths(660);
 const LOAD_FOUND: Charge = hundred_thousandths(1_100);
+/// What the system properties add to a loaded item.
+const SYSTEM_BYTES: u64 = 209;
 /// Each KiB of a row, and each property that a SELECT list names for it.
 const ROW_KIB: Charge = hundred_thousandths(1_080);
 const ROW_PROPERTY: Charge = hundred_thousandths(150);
@@ -170,7 +172,7 @@ pub fn query_rows(metrics: &query::Metrics, asked: Asked) -> Charge {
     let is_found = metrics.n_lookups > 0 || asked.has_key;
     let found = if is_found { LOAD_FOUND } else { Charge::ZERO };
     (LOAD + found) * metrics.n_items_read
-        + LOAD_KIB.share(metrics.bytes_read, 1024)
+        + LOAD_KIB.share(metrics.bytes_read + SYSTEM_BYTES * metrics.n_items_read, 1024)
         + ROW_KIB.share(metrics.row_bytes, 1024)
         + ROW_PROPERTY * metrics.n_properties.saturating_mul(metrics.n_rows)
         + ENTRY * metrics.n_entries_read
