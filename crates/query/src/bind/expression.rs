@@ -13,8 +13,8 @@ use crate::error::{Diagnostic, Span};
 use crate::eval::LikePattern;
 use crate::format;
 use crate::functions::{
-    self, Arity, Function, Prepared, Role, VectorOptions, check_vector_options, pattern_arguments,
-    prepare_regex, prepare_text, prepare_vector,
+    self, Arity, Function, Prepared, Role, ShapeArgument, VectorOptions, check_vector_options,
+    pattern_arguments, prepare_regex, prepare_text, prepare_vector,
 };
 use crate::language::Language;
 use crate::value::{Datum, Step, value_key};
@@ -347,6 +347,16 @@ impl Binder<'_> {
                 prepare_text(language, terms.as_deref())
             }
             "_FULLTEXTWORDCOUNT" | "_FULLTEXTSCORE" => prepare_text(language, None),
+            "ST_WITHIN" | "ST_INTERSECTS" | "ST_DISTANCE" => {
+                let shape = |argument: &Expr| match constant(argument) {
+                    None => ShapeArgument::Varies,
+                    Some(datum) => ShapeArgument::of_constant(
+                        datum.and_then(Datum::value),
+                        self.context.is_geometry,
+                    ),
+                };
+                Prepared::Shapes(arguments.iter().map(shape).collect())
+            }
             name => self.prepared_regex(name, arguments).unwrap_or_default(),
         }
     }

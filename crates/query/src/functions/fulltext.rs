@@ -37,7 +37,11 @@ fn each<'e>(call: &Call<'_>, arguments: &[Maybe<'_>], decisive: bool) -> Maybe<'
     let computed;
     let terms = match call.prepared {
         Prepared::Text { terms: Some(terms), .. } => terms,
-        Prepared::Text { .. } | Prepared::Nothing | Prepared::Regex(_) | Prepared::Vector(_) => {
+        Prepared::Text { .. }
+        | Prepared::Nothing
+        | Prepared::Regex(_)
+        | Prepared::Vector(_)
+        | Prepared::Shapes(_) => {
             let words = |text| language.words(text);
             let rest = arguments.iter().skip(1);
             computed = rest

@@ -47,6 +47,8 @@ pub(crate) enum Prepared {
     Regex(Option<Pattern>),
     /// The settings of a vector comparison.
     Vector(VectorOptions),
+    /// The arguments of a spatial function.
+    Shapes(Vec<ShapeArgument>),
     /// The language of a text, and constant search terms, tokenised.
     Text {
         /// The language.
@@ -61,12 +63,14 @@ impl Prepared {
     pub(crate) fn language(&self) -> Option<Language> {
         match self {
             Prepared::Text { language, .. } => Some(*language),
-            Prepared::Nothing | Prepared::Regex(_) | Prepared::Vector(_) => None,
+            Prepared::Nothing | Prepared::Regex(_) | Prepared::Vector(_) | Prepared::Shapes(_) => {
+                None
+            }
         }
     }
 }
 
 pub(crate) use fulltext::{Statistics, bm25_of_counts, n_occurrences, prepare as prepare_text};
 pub(crate) use regex::{Pattern, pattern_arguments, prepare as prepare_regex};
-pub(crate) use spatial::{Bounds, Extent, extent};
+pub(crate) use spatial::{Bounds, Extent, ShapeArgument, extent};
 pub(crate) use vector::{prepare as prepare_vector, similarity};

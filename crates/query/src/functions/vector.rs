@@ -59,7 +59,7 @@ pub(super) fn distance<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Mayb
     }
     let options = match call.prepared {
         Prepared::Vector(options) => *options,
-        Prepared::Nothing | Prepared::Regex(_) | Prepared::Text { .. } => {
+        Prepared::Nothing | Prepared::Regex(_) | Prepared::Text { .. } | Prepared::Shapes(_) => {
             VectorOptions { distance: DistanceFunction::Cosine, dimensions: None }
         }
     };
