@@ -43,6 +43,8 @@ pub(crate) struct Allowed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GrantedItem {
     pub(crate) text: String,
+    /// Only this attachment of the item.
+    pub(crate) attachment: Option<String>,
     pub(crate) is_by_rid: bool,
 }
 
@@ -53,6 +55,12 @@ impl Allowed {
             Some(granted) if Some(granted) != key => Err(Error::Forbidden),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Refuses the item itself to a grant on one of its attachments.
+    pub(crate) fn check_whole_item(&self) -> Result<()> {
+        let is_below = self.item.as_ref().is_some_and(|item| item.attachment.is_some());
+        if is_below { Err(Error::Forbidden) } else { Ok(()) }
     }
 
     /// Refuses feeds, queries and batches to a grant on one item.
@@ -122,13 +130,19 @@ struct Target {
 fn granted(tables: &Tables, grant: &Grant) -> Option<Target> {
     let mut segments = parse_link(&grant.resource)?.segments;
     let item_index = segments.iter().position(|(kind, _)| *kind == ResourceKind::Item);
-    let item = item_index.and_then(|index| segments.drain(index..).next());
+    let below: Vec<_> =
+        item_index.map(|index| segments.drain(index..).collect()).unwrap_or_default();
     let found = tables.find(&Link { segments }).ok()?;
     let number = found.chain.last()?.number;
     if grant.target.is_some_and(|target| target != number) {
         return None;
     }
-    let item = item.map(|(_, text)| GrantedItem { text, is_by_rid: found.is_by_rid });
+    let mut below = below.into_iter();
+    let item = below.next().map(|(_, text)| GrantedItem {
+        text,
+        attachment: below.next().map(|(_, text)| text),
+        is_by_rid: found.is_by_rid,
+    });
     Some(Target { chain: found.chain, item })
 }
 

@@ -11,6 +11,7 @@ use crate::catalog::Catalog;
 use crate::catalog::permissions;
 use crate::error::{Error, Refuser, Result};
 use crate::grant::Grant;
+use crate::media::{MediaUploads, MediaUsage};
 use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
@@ -18,6 +19,9 @@ use crate::outcome::{Facts, Failed, Outcome};
 use crate::relocate::{RelocationOptions, Relocations};
 use crate::scripts::Scripts;
 use crate::{items, jobs, ranges, resources};
+
+/// Wire: the service gives an account 2 GB for attachments.
+pub const MEDIA_BYTES_DEFAULT: u64 = 2 << 30;
 
 /// Settings of a whole account.
 #[derive(Debug, Clone)]
@@ -35,6 +39,8 @@ pub struct AccountOptions {
     pub relocation: RelocationOptions,
     /// Whether partitions keep the indexes of their containers. Without them every query scans, and answers the same.
     pub keeps_indexes: bool,
+    /// Bytes of media that the account keeps for attachments.
+    pub media_bytes_max: u64,
 }
 
 impl Default for AccountOptions {
@@ -47,6 +53,7 @@ impl Default for AccountOptions {
             enforcement: Enforcement::Off,
             has_burst: false,
             keeps_indexes: true,
+            media_bytes_max: MEDIA_BYTES_DEFAULT,
         }
     }
 }
@@ -66,6 +73,7 @@ pub(crate) struct Inner {
     pub(crate) relocations: Arc<Relocations>,
     /// The query texts that applications send again and again.
     pub(crate) parses: Arc<ParseCache>,
+    pub(crate) media_uploads: Arc<MediaUploads>,
     metrics: Arc<Metrics>,
 }
 
@@ -78,6 +86,7 @@ impl Inner {
             shared_buckets: Arc::clone(&self.shared_buckets),
             relocations: Arc::clone(&self.relocations),
             parses: Arc::clone(&self.parses),
+            media_uploads: Arc::clone(&self.media_uploads),
             metrics: Arc::clone(&self.metrics),
         }
     }
@@ -125,8 +134,9 @@ impl Account {
         let relocations = Arc::new(Relocations::new(&options.relocation));
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
-        let parses = Arc::default();
-        let inner = Inner { catalog, scripts, shared_buckets, relocations, parses, metrics };
+        let (parses, media_uploads) = (Arc::default(), Arc::default());
+        let inner =
+            Inner { catalog, scripts, shared_buckets, relocations, parses, media_uploads, metrics };
         Ok(Arc::new(Account { inner }))
     }
 
@@ -179,6 +189,9 @@ impl Account {
                 Ok(ranges::feed(inner, request, &container, since, is_incremental)?)
             }
             Operation::Item(operation) => items::execute(inner, request, operation).await,
+            Operation::Media { id, action } => {
+                Box::pin(items::execute_media(inner, request, &id, action)).await
+            }
         }
     }
 
@@ -188,6 +201,11 @@ impl Account {
         let catalog = &self.inner.catalog;
         let sealer = catalog.sealer();
         permissions::open(&sealer, &catalog.env, &catalog.tables(), token)
+    }
+
+    /// How much media the account keeps for attachments, and how much it may.
+    pub fn media_usage(&self) -> MediaUsage {
+        self.inner.media_usage()
     }
 
     /// The default consistency, as the account document shows it.

@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     Items = 3,
     Changes = 4,
     Query = 5,
+    Attachments = 6,
 }
 
 /// Limit: cursors in one token; a walk grows by one per range at most.

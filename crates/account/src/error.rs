@@ -137,6 +137,8 @@ pub enum Error {
     BatchTooLong,
     #[error("Request size is too large")]
     BatchTooLarge { bytes: usize, bytes_max: usize },
+    #[error("Request size is too large: the media of an account may have {bytes_max} bytes")]
+    MediaFull { bytes_max: u64 },
     #[error(
         "Change feed with All Versions and Deletes is off for this container: it must be enabled by a \
          changeFeedPolicy with a retentionDuration"
@@ -270,7 +272,9 @@ impl Failure for Error {
             Self::AlreadyExists => Status::CONFLICT,
             Self::EtagMismatch => Status::PRECONDITION_FAILED,
             Self::OperationNotAllowed { .. } => Status::METHOD_NOT_ALLOWED,
-            Self::BodyTooLarge { .. } | Self::BatchTooLarge { .. } => Status::TOO_LARGE,
+            Self::BodyTooLarge { .. } | Self::BatchTooLarge { .. } | Self::MediaFull { .. } => {
+                Status::TOO_LARGE
+            }
             Self::RangeGone { .. } => Status::RANGE_GONE,
             Self::ContainerRidStale => Status::CONTAINER_RID_STALE,
             Self::Throttled { .. } => Status::TOO_MANY_REQUESTS,

@@ -21,6 +21,7 @@ mod error;
 mod grant;
 mod items;
 mod jobs;
+mod media;
 mod metadata_query;
 mod meter;
 mod metrics;
@@ -41,14 +42,16 @@ mod threads;
 mod throughput;
 mod walk;
 
-pub use account::{Account, AccountOptions};
+pub use account::{Account, AccountOptions, MEDIA_BYTES_DEFAULT};
 pub use error::{Error, Refuser, Result};
 pub use grant::{Grant, GrantMode};
 pub use items::{Explanation, RangePlan};
+pub use media::MediaUsage;
 pub use meter::{ContainerHeat, Enforcement, HotKey, MinuteUse, RangeHeat};
 pub use metrics::{AccountMetrics, OperationCount, RangeMetrics};
 pub use operation::*;
 pub use outcome::*;
+pub use partition::MEDIA_BYTES_MAX;
 pub use policy_error::PolicyError;
 pub use relocate::{
     Pace, RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,

@@ -8,7 +8,7 @@ use store::StoreStatistics;
 use crate::operation::{ItemAction, Operation};
 
 /// Operation names in metrics, in the order of [`index`].
-const OPERATIONS: [&str; 20] = [
+const OPERATIONS: [&str; 22] = [
     "resource_create",
     "resource_read",
     "resource_replace",
@@ -29,6 +29,8 @@ const OPERATIONS: [&str; 20] = [
     "query",
     "partition_delete",
     "procedure",
+    "attachment",
+    "media",
 ];
 
 /// Status codes that are counted apart; others share the last place, shown as 0.
@@ -149,6 +151,9 @@ pub(crate) fn index(operation: &Operation) -> OperationIndex {
             ItemAction::Query { .. } | ItemAction::QueryPlan { .. } => 17,
             ItemAction::DeleteLogicalPartition => 18,
             ItemAction::Execute { .. } => 19,
+            ItemAction::Attachment { .. } => 20,
+            ItemAction::Media { .. } => 21,
         },
+        Operation::Media { .. } => 21,
     })
 }

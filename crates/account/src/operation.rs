@@ -4,7 +4,7 @@
 //! HTTP: names are decoded, headers are typed options, bodies are bytes that the account validates.
 
 use bytes::Bytes;
-use model::{EpkRange, PartitionKey, RangeId, SessionToken};
+use model::{EpkRange, PartitionKey, RangeId, Rid, SessionToken};
 
 /// Who asks. The gateway has verified the signature; what the principal may do is decided in the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub enum ResourceKind {
     Database,
     Container,
     Item,
+    Attachment,
     StoredProcedure,
     Trigger,
     Udf,
@@ -165,6 +166,38 @@ pub enum Operation {
     },
 
     Item(ItemOperation),
+
+    /// Media that the server keeps for an attachment. `id` is the decoded last path segment.
+    Media {
+        id: String,
+        action: MediaAction,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub enum MediaAction {
+    Read,
+    Replace { content_type: String, bytes: Bytes },
+}
+
+/// What is asked of the attachments of an item.
+#[derive(Debug, Clone)]
+pub enum AttachmentAction {
+    Create { content: AttachmentInput, is_upsert: bool },
+    Read { id: String },
+    Replace { id: String, content: AttachmentInput },
+    Delete { id: String },
+    List,
+    Query { query: QueryText },
+}
+
+/// An attachment as the client sends it.
+#[derive(Debug, Clone, Hash)]
+pub enum AttachmentInput {
+    /// Its properties.
+    Json(Bytes),
+    /// Its media, of which the properties are made.
+    Media { slug: Option<String>, content_type: String, bytes: Bytes },
 }
 
 #[derive(Debug, Clone)]
@@ -221,6 +254,16 @@ pub enum ItemAction {
     QueryPlan {
         query: QueryText,
         supported_features: String,
+    },
+    /// `item` is the decoded segment behind `docs`.
+    Attachment {
+        item: String,
+        action: AttachmentAction,
+    },
+    /// Media of an attachment of this container.
+    Media {
+        rid: Rid,
+        action: MediaAction,
     },
     /// Deletes every item of one logical partition.
     DeleteLogicalPartition,

@@ -25,6 +25,11 @@ pub enum Body {
         envelope: &'static str,
         rows: Vec<Bytes>,
     },
+    /// Media of an attachment, as it was uploaded.
+    Media {
+        content_type: String,
+        bytes: Bytes,
+    },
     /// Results of a batch, in request order; the gateway writes JSON or `HybridRow`.
     Batch(Vec<BatchResult>),
 }
@@ -87,6 +92,8 @@ pub struct Facts {
     /// Whether pages of several ranges would have to be put together with a plan; told to clients that sent none.
     pub requires_distribution: Option<bool>,
     pub script_log: Option<String>,
+    /// How much media the account keeps, with answers about media.
+    pub media: Option<crate::MediaUsage>,
 }
 
 /// A failed answer: the error and what is known around it (charge, session token, range).

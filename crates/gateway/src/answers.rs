@@ -60,9 +60,10 @@ groups! {
         "collection-service-index", "collection-partition-index", "x-ms-share-throughput", "x-ms-cosmos-max-content-length",
     ];
     OFFER = ["x-ms-offer-replace-pending"];
+    /// Where media is, how much of it the account has.
+    MEDIA = ["x-ms-media-storage-usage-mb", "x-ms-max-media-storage-usage-mb"];
     MEGABYTES = [
-        "x-ms-media-storage-usage-mb", "x-ms-max-media-storage-usage-mb", "x-ms-databaseaccount-consumed-mb",
-        "x-ms-databaseaccount-reserved-mb", "x-ms-databaseaccount-provisioned-mb",
+        "x-ms-databaseaccount-consumed-mb", "x-ms-databaseaccount-reserved-mb", "x-ms-databaseaccount-provisioned-mb",
     ];
     /// What is left of P when the request was not looked at.
     BRIEF = ["x-ms-schemaversion", "x-ms-serviceversion", "x-ms-transport-request-id", "x-ms-request-duration-ms"];
@@ -102,7 +103,7 @@ macro_rules! answers {
 }
 
 answers! {
-    Account = G C L MEGABYTES;
+    Account = G C L MEDIA MEGABYTES;
     QueryPlan = G C;
     /// Refused by the gateway itself: address, rights, query text, page size, continuation, 400/1004.
     Refused = G A L;
@@ -141,6 +142,16 @@ answers! {
     QueryRefused = G A P S I Y R CHARGE Q KEY_DELETE;
     ReadFeed = G A P S I Y R CHARGE C N Q L COUNT;
     ChangeFeed = G A P S I Y R CHARGE C N Q L COUNT ETAG;
+    AttachmentCreate = G A P S I Y R CHARGE C N Q W ETAG;
+    /// An attachment that came with media.
+    AttachmentUpload = G A P S I Y R CHARGE C N Q W ETAG MEDIA;
+    AttachmentReplace = G A P S I Y R CHARGE C N Q W ETAG L;
+    AttachmentDelete = G A P S I Y R CHARGE C N Q W L;
+    AttachmentRead = G A P S I Y R CHARGE C N Q L T ETAG;
+    AttachmentUnchanged = G A P S I Y R CHARGE C N Q L ETAG;
+    Attachments = G A P S I Y R CHARGE C N Q L COUNT;
+    MediaRead = G A P S I Y R CHARGE C N Q L ETAG MEDIA;
+    MediaReplace = G A P S I Y R CHARGE C N Q W L ETAG MEDIA;
     Scripts = G A P S I Y R CHARGE C N Q L COUNT;
     ScriptCreate = G A P S I Y R CHARGE C N W Q ETAG;
     ScriptRead = G A P S I Y R CHARGE C N L Q ETAG;
@@ -179,6 +190,10 @@ impl Answer {
             Action::QueryPlan => Answer::QueryPlan,
             Action::DeleteLogicalPartition => Answer::DeleteLogicalPartition,
             Action::Execute => Answer::Execute,
+            Action::AttachmentRead => Answer::AttachmentRead,
+            Action::AttachmentWrite => Answer::AttachmentReplace,
+            Action::MediaRead => Answer::MediaRead,
+            Action::MediaWrite => Answer::MediaReplace,
             Action::Ranges => Answer::Ranges,
             Action::ResourceRead => Answer::ResourceRead,
             Action::ResourceWrite => Answer::ResourceReplace,
@@ -240,6 +255,7 @@ impl Answer {
     pub(crate) fn with_status(self, status: StatusCode, is_atomic: bool) -> Answer {
         match (self, status) {
             (Answer::ItemRead, StatusCode::NOT_MODIFIED) => Answer::ItemUnchanged,
+            (Answer::AttachmentRead, StatusCode::NOT_MODIFIED) => Answer::AttachmentUnchanged,
             (Answer::Batch, StatusCode::MULTI_STATUS) if is_atomic => Answer::BatchFailed,
             _ => self,
         }

@@ -13,14 +13,14 @@ use crate::{error::Error, options::Limits, service::within};
 const DRAIN_BYTES_MAX: usize = 16 << 20;
 
 /// Reads the whole body. A body in one piece is not copied.
-pub(crate) async fn read<B>(mut body: B, limits: &Limits) -> Result<Bytes, Error>
+pub(crate) async fn read<B>(mut body: B, bytes_max: usize, limits: &Limits) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let received = pin!(receive(&mut body, limits.body_bytes_max));
+    let received = pin!(receive(&mut body, bytes_max));
     within(limits.body_timeout, received).await.unwrap_or(Err(Error::BodyTimeout))
 }
 
@@ -120,14 +120,14 @@ mod tests {
         Pieces { pieces, ends }
     }
 
-    fn limits(body_bytes_max: usize) -> Limits {
-        Limits { body_bytes_max, body_timeout: Duration::from_millis(20), ..Limits::default() }
+    fn limits() -> Limits {
+        Limits { body_timeout: Duration::from_millis(20), ..Limits::default() }
     }
 
     #[tokio::test]
     async fn bodies_up_to_the_limit_are_read() {
         for sizes in [&[][..], &[0], &[10], &[3, 7], &[1, 2, 3, 4]] {
-            let body = read(pieces(sizes, true), &limits(10)).await.unwrap();
+            let body = read(pieces(sizes, true), 10, &limits()).await.unwrap();
             assert_eq!(body.len(), sizes.iter().sum::<usize>());
         }
     }
@@ -135,14 +135,14 @@ mod tests {
     #[tokio::test]
     async fn larger_bodies_are_refused_however_they_are_cut() {
         for sizes in [&[11][..], &[10, 1], &[5, 5, 1], &[1; 11], &[6, 6, 100_000_000]] {
-            let result = read(pieces(sizes, true), &limits(10)).await;
+            let result = read(pieces(sizes, true), 10, &limits()).await;
             assert!(matches!(result, Err(Error::BodyTooLarge { bytes_max: 10 })), "{sizes:?}");
         }
     }
 
     #[tokio::test]
     async fn a_body_that_never_ends_times_out() {
-        let result = read(pieces(&[1, 1], false), &limits(10)).await;
+        let result = read(pieces(&[1, 1], false), 10, &limits()).await;
         assert!(matches!(result, Err(Error::BodyTimeout)));
     }
 }

@@ -66,8 +66,6 @@ pub(crate) enum Error {
         "Direct mode is not available: this server speaks gateway mode only. Set ConnectionMode.Gateway (.NET CosmosClientOptions.ConnectionMode) or call gatewayMode() (Java CosmosClientBuilder)."
     )]
     DirectModeUnsupported,
-    #[error("Attachments are not supported.")]
-    AttachmentsUnsupported,
     #[error("A partition key range can not be read alone; read the pkranges feed.")]
     SingleRangeUnsupported,
     #[error(
@@ -178,7 +176,6 @@ impl Failure for Error {
             Self::UrlInvalid
             | Self::QueryStringUnexpected
             | Self::DirectModeUnsupported
-            | Self::AttachmentsUnsupported
             | Self::SingleRangeUnsupported
             | Self::HostInvalid
             | Self::HeaderRepeated { .. }

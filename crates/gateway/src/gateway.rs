@@ -16,6 +16,7 @@ use crate::{
     account_document::Arrival,
     auth::{KeyRing, date},
     manage::{Operations, faults::Faults},
+    media_budget::MediaBudget,
     metrics::Metrics,
     options::GatewayOptions,
     server, service,
@@ -29,6 +30,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
         tracing::error!(%error, "the keys of the account are unusable: every request is refused");
         KeyRing::empty()
     });
+    let media_mib = options.limits.media_mib_at_once_max;
     let started = HeaderValue::from_str(&date::format_ms(options.env.now_ms()));
     let started = started.unwrap_or_else(|_| HeaderValue::from_static(""));
     Gateway {
@@ -39,6 +41,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
             metrics: Metrics::new(),
             faults: Faults::default(),
             operations: Operations::default(),
+            media: MediaBudget::new(media_mib),
             started,
             n_requests: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
@@ -61,6 +64,7 @@ pub(crate) struct State {
     pub(crate) metrics: Metrics,
     pub(crate) faults: Faults,
     pub(crate) operations: Operations,
+    pub(crate) media: MediaBudget,
     /// Wire: `x-ms-last-state-change-utc`.
     pub(crate) started: HeaderValue,
     pub(crate) n_requests: AtomicU64,

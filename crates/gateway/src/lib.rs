@@ -29,6 +29,7 @@ mod json_scan;
 mod lasting;
 mod linger;
 mod manage;
+mod media_budget;
 mod metrics;
 mod options;
 mod parse;

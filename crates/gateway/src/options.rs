@@ -67,6 +67,10 @@ pub enum Cors {
 pub struct Limits {
     /// Limit: an item has at most 2 MiB, a batch slightly more; the rest is room for escapes.
     pub body_bytes_max: usize,
+    /// Limit: media of one attachment, as the account has it.
+    pub media_bytes_max: usize,
+    /// Limit: MiB of media that requests hold in memory together; others wait for their turn.
+    pub media_mib_at_once_max: u32,
     /// Limit: request line and headers of one request. SDKs need at least 32 KiB.
     pub header_bytes_max: usize,
     /// Limit: open connections; further ones wait in the listen queue.
@@ -91,6 +95,8 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             body_bytes_max: 4 << 20,
+            media_bytes_max: account::MEDIA_BYTES_MAX,
+            media_mib_at_once_max: 256,
             header_bytes_max: 128 << 10,
             connections_max: 10_000,
             streams_max: 256,

@@ -48,6 +48,10 @@ pub(crate) enum Target {
         kind: ResourceKind,
         id: String,
     },
+    /// `media/{id}`: media of an attachment.
+    Media {
+        id: String,
+    },
     /// `…/operations/partitionkeydelete`: deletes one logical partition.
     DeleteLogicalPartition {
         container: Link,
@@ -147,6 +151,9 @@ impl Path {
         if self.n_segments == 0 {
             return Ok(Target::Account);
         }
+        if self.segment(0) == "media" && self.n_segments == 2 {
+            return Ok(Target::Media { id: self.segment(1).to_owned() });
+        }
         if self.segment(0) == "addresses" {
             return Err(Error::DirectModeUnsupported);
         }
@@ -156,9 +163,6 @@ impl Path {
             let keyword = self.segment(index);
             if keyword == "operations" {
                 return self.operation(index, owner, parent);
-            }
-            if keyword == "attachments" && parent == Some(ResourceKind::Item) {
-                return Err(Error::AttachmentsUnsupported);
             }
             let kind = child(parent, keyword).ok_or(Error::UrlInvalid)?;
             let is_last = index + 2 >= self.n_segments;
@@ -194,6 +198,7 @@ fn child(parent: Option<ResourceKind>, keyword: &str) -> Option<ResourceKind> {
     use ResourceKind as Kind;
     let kind = match (parent, keyword) {
         (Some(Kind::Container), "docs") => Kind::Item,
+        (Some(Kind::Item), "attachments") => Kind::Attachment,
         (None, "dbs") => Kind::Database,
         (None, "offers") => Kind::Offer,
         (Some(Kind::Database), "colls") => Kind::Container,
@@ -226,6 +231,8 @@ mod tests {
     fn every_resource_of_the_service_has_a_path() {
         use ResourceKind as Kind;
         let container = link(&[(Kind::Database, "d"), (Kind::Container, "c")]);
+        let item = link(&[(Kind::Database, "d"), (Kind::Container, "c"), (Kind::Item, "i")]);
+        assert_eq!(target("//media/x+y").unwrap(), Target::Media { id: "x+y".to_owned() });
         #[rustfmt::skip]
         let table = [
             ("/dbs", link(&[]), Kind::Database, None),
@@ -239,6 +246,8 @@ mod tests {
             ("/offers/lUtX", link(&[]), Kind::Offer, Some("lUtX")),
             ("/dbs/d/colls/c/docs", container.clone(), Kind::Item, None),
             ("/dbs/d/colls/c/docs/i", container.clone(), Kind::Item, Some("i")),
+            ("/dbs/d/colls/c/docs/i/attachments", item.clone(), Kind::Attachment, None),
+            ("/dbs/d/colls/c/docs/i/attachments/a b", item.clone(), Kind::Attachment, Some("a b")),
             ("/dbs/d/colls/c/pkranges", container.clone(), Kind::Range, None),
             ("/dbs/d/colls/c/sprocs/s", container.clone(), Kind::StoredProcedure, Some("s")),
             ("/dbs/d/colls/c/triggers/t", container.clone(), Kind::Trigger, Some("t")),
@@ -289,14 +298,12 @@ mod tests {
             "/foo", "/dbs/d/docs", "/colls", "/dbs/d/colls/c/docs/i/x", "/DBS", "/dbs/a%2Fb", "/dbs/%ff",
             "/dbs/d/colls/c/operations", "/dbs/d/colls/c/operations/other", "/dbs/d/operations/partitionkeydelete",
             "/dbs/d/colls/c/operations/partitionkeydelete/x", "/media", "/offers/x/y", "/dbs/d/users/u/docs",
+            "/dbs/d/colls/c/attachments", "/dbs/d/colls/c/docs/i/attachments/a/x", "/media/a/b",
             "/a/b/c/d/e/f/g/h/i/j", "/dbs//colls", "/dbs//colls/c", "/dbs/d//colls",
         ];
         for raw in table {
             assert!(matches!(target(raw), Err(Error::UrlInvalid)), "{raw}: {:?}", target(raw));
         }
         assert!(matches!(target("/addresses/"), Err(Error::DirectModeUnsupported)));
-        for raw in ["/dbs/d/colls/c/docs/i/attachments", "/dbs/d/colls/c/docs/i/attachments/a"] {
-            assert!(matches!(target(raw), Err(Error::AttachmentsUnsupported)));
-        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use account::{BatchResult, Body, Facts, Outcome, Scan};
+use account::{BatchResult, Body, Facts, MediaUsage, Outcome, Scan};
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
@@ -30,10 +30,16 @@ const HEADERS_EXPECTED: usize = 48;
 pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>, Bytes, Answer) {
     let Outcome { mut status, body, facts } = outcome;
     let mut n_items = facts.n_items;
+    let mut media_type = None;
     let body = match body {
         Body::Empty => Bytes::new(),
         Body::Resource(_) if reply.minimal => Bytes::new(),
         Body::Resource(text) => text,
+        Body::Media { content_type, bytes } => {
+            let unknown = const { HeaderValue::from_static("application/octet-stream") };
+            media_type = Some(HeaderValue::from_str(&content_type).unwrap_or(unknown));
+            bytes
+        }
         Body::Feed { owner_rid, envelope, rows } => {
             n_items = n_items.or(u64::try_from(rows.len()).ok());
             feed(&owner_rid, envelope, &rows)
@@ -53,6 +59,9 @@ pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>,
     let answer = reply.answer.with_status(response.status(), reply.action == Action::Batch);
     let headers = response.headers_mut();
     headers.reserve(HEADERS_EXPECTED);
+    if let Some(media_type) = media_type {
+        headers.insert(header::CONTENT_TYPE, media_type);
+    }
     self::facts(headers, answer.groups(), status, &Facts { n_items, ..facts });
     (response, body, answer)
 }
@@ -245,6 +254,9 @@ fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
     if let Some(is_pending) = facts.offer_replace_pending {
         out.fixed(&names::OFFER_REPLACE_PENDING, truth(is_pending));
     }
+    if let Some(usage) = facts.media.filter(|_| groups.has(answers::MEDIA)) {
+        media_usage(out, usage);
+    }
     if let Some(scan) = facts.scan {
         let info = match scan {
             Scan::Forward => const { HeaderValue::from_static(FORWARD) },
@@ -267,6 +279,12 @@ fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
 
 fn truth(value: bool) -> HeaderValue {
     if value { HeaderValue::from_static("true") } else { HeaderValue::from_static("false") }
+}
+
+/// How much media the account keeps, in MB.
+pub(crate) fn media_usage(out: &mut HeaderWriter<'_>, usage: MediaUsage) {
+    out.number(&names::MEDIA_USAGE, usage.bytes.div_ceil(1 << 20));
+    out.number(&names::MEDIA_QUOTA, usage.bytes_max >> 20);
 }
 
 /// Tells the client when to come back.
@@ -337,13 +355,7 @@ fn seldom(out: &mut HeaderWriter<'_>, groups: Groups) {
         out.fixed(&names::VALIDATION_FAILURE, const { HeaderValue::from_static("1") });
     }
     if groups.has(answers::MEGABYTES) {
-        for name in [
-            &names::MEDIA_USAGE,
-            &names::MEDIA_QUOTA,
-            &names::CONSUMED,
-            &names::RESERVED,
-            &names::PROVISIONED,
-        ] {
+        for name in [&names::CONSUMED, &names::RESERVED, &names::PROVISIONED] {
             out.fixed(name, const { HeaderValue::from_static("0") });
         }
     }
@@ -388,6 +400,7 @@ mod tests {
             scan: Some(Scan::Forward),
             requires_distribution: Some(true),
             script_log: Some("x%20y".to_owned()),
+            media: Some(MediaUsage { bytes: 1, bytes_max: 2 << 30 }),
         }
     }
 
@@ -427,6 +440,7 @@ mod tests {
             ("x-ms-request-charge", "5.71"), ("x-ms-session-token", "3:-1#15"), ("lsn", "15"), ("x-ms-item-lsn", "14"),
             ("x-ms-documentdb-partitionkeyrangeid", "3"), ("x-ms-substatus", "1002"), ("x-ms-item-count", "2"),
             ("x-ms-alt-content-path", "dbs/%C3%A9 b/colls/c"), ("x-ms-request-duration-ms", "1.23"),
+            ("x-ms-media-storage-usage-mb", "1"), ("x-ms-max-media-storage-usage-mb", "2048"),
             ("x-ms-offer-replace-pending", "false"), ("x-ms-continuation", "{\"a\":1}"), ("x-ms-share-throughput", "true"),
             ("x-ms-cosmos-internal-partition-id", "00000000-0000-4000-8000-00000000abcd"), ("content-location", "http://h/dbs"),
             ("strict-transport-security", "max-age=31536000"),

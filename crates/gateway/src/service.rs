@@ -29,7 +29,7 @@ use crate::{
     error::{self, Error},
     gateway::State,
     gzip,
-    headers::{Name, RequestHeaders, response},
+    headers::{Name, RequestHeaders, response, writer::HeaderWriter},
     lasting::Lasting,
     manage,
     parse::{self, Action, Parsed, Reply},
@@ -203,9 +203,19 @@ where
         *asked = Reply::new(Action::AccountRead);
         return Ok((account_read(state, parts, arrival)?, Answer::Account));
     }
-    let body = body::read(body, &state.options.limits).await?;
+    let limits = &state.options.limits;
+    let brings_media = parse::brings_media(&target, &parts.method, &headers)?;
+    let bytes_max = if brings_media { limits.media_bytes_max } else { limits.body_bytes_max };
+    let turn = if brings_media || matches!(target, Target::Media { .. }) {
+        // What arrives has a length or could be as long as is allowed; what is read is not known yet.
+        let declared = if brings_media { body.size_hint().upper() } else { None };
+        Some(Box::pin(state.media.turn(declared, limits)).await?)
+    } else {
+        None
+    };
+    let body = body::read(body, bytes_max, limits).await?;
     let encoding = headers.get(Name::ContentEncoding)?;
-    let body = gzip::decode(body, encoding, state.options.limits.body_bytes_max)?;
+    let body = gzip::decode(body, encoding, bytes_max)?;
     let request = parse::Request { method: &parts.method, headers: &headers, body };
     let Parsed { operation, options, reply } = parse::parse(target, &request)?;
     *asked = reply;
@@ -215,7 +225,10 @@ where
             return Err(Error::Injected(failure).into());
         }
     }
-    let outcome = execute(state, principal, operation, options, reply).await?;
+    let mut outcome = execute(state, principal, operation, options, reply).await?;
+    if let (Some(turn), account::Body::Media { bytes, .. }) = (turn, &mut outcome.body) {
+        *bytes = turn.hold(std::mem::take(bytes));
+    }
     Ok(finish(state, &headers, outcome, reply)?)
 }
 
@@ -261,7 +274,9 @@ fn finish(
     reply: Reply,
 ) -> Result<(Response<Full<Bytes>>, Answer), Error> {
     let (response, body, answer) = respond::outcome(outcome, reply);
+    // Media is the client's: most of it is compressed already.
     if state.options.gzip
+        && reply.action != Action::MediaRead
         && gzip::is_accepted(headers.get(Name::AcceptEncoding)?.unwrap_or_default())
     {
         return Ok((gzip::encode(response, &body), answer));
@@ -277,7 +292,10 @@ fn account_read(
     let endpoint = account_document::endpoint(&state.options, &parts.uri, &parts.headers, arrival)?;
     let consistency = state.account.default_consistency();
     let body = account_document::document(&endpoint, &state.options.region, consistency);
-    Ok(content(StatusCode::OK, "application/json", body.into()))
+    let mut response = content(StatusCode::OK, "application/json", body.into());
+    let mut out = HeaderWriter::new(response.headers_mut());
+    respond::media_usage(&mut out, state.account.media_usage());
+    Ok(response)
 }
 
 /// Pages beside the protocol, open to everybody: readiness, metrics, certificate, preflights.

@@ -159,6 +159,31 @@ async fn scripts(walk: &mut Walk, server: &Server) {
     walk.step(server, "ScriptDelete", 204, Call::delete("/dbs/d/colls/c/sprocs/p")).await;
 }
 
+async fn attachments(walk: &mut Walk, server: &Server, item: &str) {
+    let feed = format!("{item}/attachments");
+    let body = r#"{"id":"l","contentType":"a/b","media":"x"}"#;
+    let create = || Call::post(&feed, body).key_header("a");
+    let created = walk.step(server, "AttachmentCreate", 201, create()).await;
+    walk.step(server, "WriteRefused", 409, create()).await;
+    let upload = Call::post(&feed, "bytes").key_header("a").header("slug", "m");
+    let upload = walk.step(server, "AttachmentUpload", 201, upload).await;
+    let one = format!("{feed}/l");
+    walk.step(server, "AttachmentRead", 200, Call::get(&one).key_header("a")).await;
+    let known = Call::get(&one).key_header("a").header("if-none-match", &text(&created, "_etag"));
+    walk.step(server, "AttachmentUnchanged", 304, known).await;
+    walk.step(server, "AttachmentReplace", 200, Call::put(&one, body).key_header("a")).await;
+    walk.step(server, "Attachments", 200, Call::get(&feed).key_header("a")).await;
+    let find = Call::post(&feed, r#"{"query":"SELECT * FROM c"}"#).key_header("a");
+    let find = find.header("content-type", "application/query+json");
+    walk.step(server, "Query", 200, find).await;
+    let media = text(&upload, "media");
+    walk.step(server, "MediaReplace", 200, Call::put(&media, "other")).await;
+    let read = walk.step(server, "MediaRead", 200, Call::get(&media)).await;
+    assert_eq!(read.header("content-type"), Some("application/octet-stream"));
+    walk.step(server, "AttachmentDelete", 204, Call::delete(&one).key_header("a")).await;
+    walk.step(server, "ReadRefused", 404, Call::get(&one).key_header("a")).await;
+}
+
 async fn items(walk: &mut Walk, server: &Server) {
     let item = r#"{"id":"1","pk":"a"}"#;
     let created = walk.step(server, "ItemCreate", 201, Call::create("a", item)).await;
@@ -174,6 +199,7 @@ async fn items(walk: &mut Walk, server: &Server) {
     let unchanged = walk.step(server, "ItemUnchanged", 304, known).await;
     assert_eq!(unchanged.header("content-type"), Some("application/json"));
     walk.step(server, "ItemReplace", 200, Call::put(&path, item).key_header("a")).await;
+    attachments(walk, server, &path).await;
     walk.step(server, "WriteRefused", 409, Call::create("a", item)).await;
     walk.step(server, "ReadRefused", 404, Call::get(&format!("{ITEMS}/none")).key_header("a"))
         .await;

@@ -269,7 +269,7 @@ async fn bad_paths_answer_400() {
     let table = [
         ("/foo", 400), ("/dbs/d/docs", 400), ("/dbs/d/colls/c/nothing", 400), ("/dbs/a%2Fb", 400), ("/dbs/%FF", 400),
         ("/dbs/d/colls/c/docs/1/x", 400), ("/dbs//colls", 400), ("/dbs/d?x=1", 400), ("/dbs/d/colls/c/docs?y", 400), ("/a/b/c/d/e/f/g/h/i/j/k", 400),
-        ("/addresses/?$resolveFor=dbs", 400), ("/dbs/d/colls/c/docs/1/attachments", 400), ("/dbs/d/colls/c/pkranges/0", 400),
+        ("/addresses/?$resolveFor=dbs", 400), ("/dbs/d/colls/c/docs/1/attachments/", 400), ("/dbs/d/colls/c/docs/1/attachments/a/b", 400), ("/media", 400), ("/media/zzzz", 404), ("/dbs/d/colls/c/pkranges/0", 400),
         ("/dbs/..", 404), ("/dbs/%00", 404), ("/dbs/none", 404), ("/dbs/none/colls/c", 404), ("/offers/zzzz", 404),
     ];
     for (path, status) in table {

@@ -68,6 +68,7 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
     let replace = || Call::put("/dbs/d/colls/c/docs/1", r#"{"id":"1","pk":"a"}"#).key_header("a");
     let post = || Call::post("/dbs/d/colls/c/docs", r#"{"query":"SELECT * FROM c"}"#).key_header("a");
     let database = || Call::post("/dbs", r#"{"id":"x"}"#);
+    let attachment = || Call::post("/dbs/d/colls/c/docs/1/attachments", "x").key_header("a");
     let permission = || Call::post("/dbs/d/users/u/permissions", r#"{"id":"p","permissionMode":"Read","resource":"dbs/d/colls/c"}"#);
     vec![
         ("authorization", Some((read(), "nonsense", 401))),
@@ -75,7 +76,8 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("date", None),          // used without x-ms-date only: tests/auth.rs
         ("x-ms-version", None),  // any version is served
         ("x-ms-activity-id", None), // a bad one is replaced
-        ("content-type", None),  // never a reason to refuse; a query type makes a query
+        ("content-type", Some((attachment().header("slug", "x"), "junt/test", 400))),
+        ("slug", Some((attachment().header("content-type", "image/png"), "a%2Fb", 400))),
         ("content-encoding", Some((create(), "br", 400))),
         ("accept-encoding", None), // identity is always acceptable
         ("origin", None),        // browsers enforce the answer

@@ -11,7 +11,8 @@
 //! | encryption key | 12 | database(4), number big-endian |
 //! | item, script, range, … | 16 | container(8), ordinal little-endian, kind in the top nibble |
 //! | permission | 16 | user(8), ordinal little-endian |
-//! | attachment | 20 | item(16), number; only parsed |
+//! | attachment | 20 | item(16), number big-endian |
+//! | managed media | 21 | attachment(20), `01`; not a rid, but made of one |
 //!
 //! Invariant: the length is one of those above, and bytes past it are zero.
 
@@ -25,6 +26,9 @@ use base64::{
 
 const BYTES_MAX: usize = 20;
 const TEXT_BYTES_MAX: usize = BYTES_MAX.div_ceil(3) * 4;
+
+/// The last byte of the id of managed media: which storage it lies in; there is one.
+const MEDIA_MARK: u8 = 1;
 
 /// The top bit of byte 4 tells containers from users.
 const CONTAINER_MARK: u8 = 0x80;
@@ -95,7 +99,7 @@ pub enum RidKind {
     Trigger,
     /// A stored procedure.
     StoredProcedure,
-    /// An attachment of an item; Orrery has none.
+    /// An attachment of an item.
     Attachment,
     /// A child of a container with a nibble that we do not use.
     Unknown,
@@ -129,6 +133,36 @@ impl Rid {
     /// Returns the rid of an item.
     pub fn item(container: &Rid, ordinal: u64) -> Rid {
         Rid::child(container, ChildKind::Item, ordinal)
+    }
+
+    /// Returns the rid of an attachment of an item. Clients take the number zero for none.
+    pub fn attachment(item: &Rid, number: u32) -> Rid {
+        Rid::from_parts(&[item.bytes.get(..16).unwrap_or_default(), &number.to_be_bytes()])
+    }
+
+    /// Returns the rid of the item that an attachment belongs to, and the attachment's number.
+    pub fn split_attachment(&self) -> Option<(Rid, u32)> {
+        let (item, number) = self.as_bytes().split_first_chunk::<16>()?;
+        let number = u32::from_be_bytes(number.try_into().ok()?);
+        Some((Rid::from_parts(&[item]), number))
+    }
+
+    /// Returns the id of the media that the server keeps for an attachment. Wire: `media/<id>`.
+    pub fn to_media_id(&self) -> String {
+        ENGINE.encode([self.as_bytes(), &[MEDIA_MARK]].concat())
+    }
+
+    /// Reads the attachment out of the id of its media.
+    pub fn from_media_id(text: &str) -> Option<Rid> {
+        if text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        let mut bytes = [0; BYTES_MAX + 4];
+        let length = ENGINE.decode_slice(text, &mut bytes).ok()?;
+        match bytes.get(..length)?.split_last()? {
+            (&MEDIA_MARK, rid) if rid.len() == BYTES_MAX => Rid::from_bytes(rid),
+            _ => None,
+        }
     }
 
     /// Returns the rid of a permission.
@@ -341,6 +375,25 @@ mod tests {
                 assert_eq!(rid.database_rid(), Rid::database(7), "{rid}");
             }
         }
+    }
+
+    #[test]
+    fn attachments_are_below_their_item_and_media_below_them() {
+        let item = Rid::item(&Rid::container(7, 9), 5);
+        let attachment = Rid::attachment(&item, 0x0102_0304);
+        assert_eq!(attachment.kind(), RidKind::Attachment);
+        assert_eq!(attachment.split_attachment(), Some((item, 0x0102_0304)));
+        assert_eq!(attachment.container_rid(), Some(Rid::container(7, 9)));
+        assert_eq!(item.split_attachment(), None);
+        let media = attachment.to_media_id();
+        assert_eq!(media.len(), 28);
+        assert_eq!(Rid::from_media_id(&media), Some(attachment));
+        for bad in ["", "AAAA", &attachment.to_string(), &media[..24], &media.replace('B', "A")] {
+            assert_ne!(Rid::from_media_id(bad), Some(attachment), "{bad}");
+        }
+        // Wire: how clients read ids of the service.
+        let known = Rid::from_media_id("6hl2ALdWbQCxAgAAAAAAAC4-1VoB").map(|rid| rid.to_string());
+        assert_eq!(known.as_deref(), Some("6hl2ALdWbQCxAgAAAAAAAC4-1Vo="));
     }
 
     #[test]

@@ -173,6 +173,17 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) logical_partition_bytes: u64,
 
+    /// Bytes of media that the account keeps for attachments; uploads beyond are refused
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ORRERY_MEDIA_BYTES",
+        default_value = "2GB",
+        value_parser = crate::size::parse,
+        help_heading = "Partitions"
+    )]
+    pub(crate) media_bytes: u64,
+
     /// Split physical partitions that stay at their throughput for a minute
     #[arg(
         long,

@@ -102,6 +102,7 @@ fn account_options(settings: &Settings) -> AccountOptions {
         enforcement: settings.enforcement,
         has_burst: settings.has_burst,
         relocation: settings.relocation.clone(),
+        media_bytes_max: settings.media_bytes_max,
         ..AccountOptions::default()
     }
 }

@@ -4,8 +4,11 @@ use model::{Charge, Failure as _, ItemBody, Status};
 
 use crate::keys::Place;
 use crate::partition::Partition;
-use crate::transaction::{BATCH_OPERATIONS_MAX, Ground, Refusal};
-use crate::{Applied, BatchApplied, Error, ItemCall, ItemOp, ItemOutcome, Logical, Result, charge};
+use crate::transaction::{BATCH_OPERATIONS_MAX, Ground, Refusal, Step};
+use crate::{
+    Applied, AttachmentCall, AttachmentOp, BatchApplied, Error, ItemCall, ItemOp, ItemOutcome,
+    Logical, Result, charge,
+};
 
 impl Partition {
     /// Reads one item: the key gives its number, the number gives its text, the system properties are spliced in.
@@ -51,11 +54,26 @@ impl Partition {
         }
         let ground = Ground::new(self.settings(), self.keys(), at);
         let step = ground.step(call, &self.inner().env)?;
-        let committed = self.transact(&ground, &[step]).await.map_err(|refusal| refusal.error)?;
+        self.apply_step(&ground, step).await
+    }
+
+    /// Carries out one operation on an attachment of an item, as [`Partition::apply`] does on an item.
+    pub async fn apply_attachment(&self, at: &Logical, call: AttachmentCall) -> Result<Applied> {
+        if let AttachmentOp::Read { id } = &call.op {
+            let if_none_match = call.if_none_match.as_deref();
+            let outcome = self.read_attachment(at, &call.item, id, if_none_match)?;
+            return Ok(Applied { outcome, lsn: self.lsn() });
+        }
+        let ground = Ground::new(self.settings(), self.keys(), at);
+        self.apply_step(&ground, Step::attachment(call)).await
+    }
+
+    async fn apply_step(&self, ground: &Ground, step: Step) -> Result<Applied> {
+        let committed = self.transact(ground, &[step]).await.map_err(|refusal| refusal.error)?;
         let lsn = committed.lsn;
         let mut results = committed.results.into_iter();
         let done = results.next().ok_or(Error::Corrupt("a transaction answered nothing"))?;
-        Ok(Applied { outcome: done.into_outcome(&ground, committed.sealed.as_ref()), lsn })
+        Ok(Applied { outcome: done.into_outcome(ground, committed.sealed.as_ref()), lsn })
     }
 
     /// Carries out all calls with one LSN, or none of them.

@@ -234,6 +234,11 @@ pub(crate) fn failure(error: &Error) -> Charge {
         | Error::PatchUnfit { .. }
         | Error::AnswerTooLarge
         | Error::LogicalPartitionFull { .. }
+        | Error::AttachmentsFull { .. }
+        | Error::AttachmentsSpent
+        | Error::AttachmentPropertyMissing { .. }
+        | Error::AttachmentPropertyInvalid { .. }
+        | Error::MediaTooLarge { .. }
         | Error::Item(_)
         | Error::PatchInvalid(_)
         | Error::PartitionKey(_) => REFUSED,
@@ -255,6 +260,24 @@ pub(crate) fn failure(error: &Error) -> Charge {
 
 fn write(bytes: usize) -> Charge {
     twenty_firsts(class(bytes).2)
+}
+
+/// Returns the price of writing or removing an attachment with its media, which may be longer than an item.
+pub(crate) fn attachment(bytes: u64) -> Charge {
+    parts(bytes).map(write).sum()
+}
+
+/// Returns the price of reading media.
+pub(crate) fn media(bytes: usize) -> Charge {
+    parts(bytes as u64).map(read).sum()
+}
+
+/// Cuts a size into parts of the last class, and what is left.
+fn parts(bytes: u64) -> impl Iterator<Item = usize> {
+    let whole = CLASSES[CLASSES.len() - 1].0 << 10;
+    let n_parts = bytes.div_ceil(whole).max(1);
+    (0..n_parts)
+        .map(move |index| usize::try_from((bytes - index * whole).min(whole)).unwrap_or(usize::MAX))
 }
 
 /// The class of a size: sizes are rounded up to the next power of two KiB, and beyond the last class stay in it.

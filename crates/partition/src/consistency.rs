@@ -17,7 +17,8 @@ use crate::{Error, Result};
 // Limit: a broken partition is not described entry by entry.
 const PROBLEMS_MAX: usize = 100;
 
-/// What the check saw. No problems: items, keys, members, feed, unique keys, expiry, counters and head agree.
+/// What the check saw. No problems: items, keys, members, feed, unique keys, expiry, attachments, counters and head
+/// agree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     pub n_items: u64,
@@ -94,6 +95,7 @@ impl Reader {
             });
             expected.note(number, &record, &body, claims_of(&ground, &body), report);
         }
+        bytes += self.check_attachments(head, &mut expected.logical, report)?;
         let n_items = report.n_items;
         report.check(n_items == head.n_items, || {
             format!("{n_items} items, the head says {}", head.n_items)

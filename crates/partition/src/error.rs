@@ -34,6 +34,21 @@ pub enum Error {
         size_text(*bytes_max)
     )]
     LogicalPartitionFull { bytes_max: u64 },
+    #[error(
+        "The input content is invalid because the required properties - '{property}; ' - are missing"
+    )]
+    AttachmentPropertyMissing { property: &'static str },
+    #[error(
+        "One of the specified inputs is invalid. One of the input values is invalid: '{property}'"
+    )]
+    AttachmentPropertyInvalid { property: &'static str },
+    #[error("The document has {n_max} attachments, which is the limit.")]
+    AttachmentsFull { n_max: usize },
+    /// All numbers of attachments of this partition were given out.
+    #[error("The partition can take no more attachments.")]
+    AttachmentsSpent,
+    #[error("Request size is too large: the media has {bytes} bytes, the limit is {bytes_max}")]
+    MediaTooLarge { bytes: usize, bytes_max: usize },
     /// The patch as sent is no patch: shape, kinds, paths, limits.
     #[error("{0}")]
     PatchInvalid(String),
@@ -106,7 +121,11 @@ impl Failure for Error {
             Self::PatchConditionUnmet => Status::PATCH_CONDITION,
             Self::PartitionKeyMismatch => Status::PK_MISMATCH,
             Self::LogicalPartitionFull { .. } => Status::LOGICAL_PARTITION_FULL,
+            Self::AttachmentsFull { .. } | Self::AttachmentsSpent => Status::FORBIDDEN,
+            Self::MediaTooLarge { .. } => Status::TOO_LARGE,
             Self::PatchInvalid(_)
+            | Self::AttachmentPropertyMissing { .. }
+            | Self::AttachmentPropertyInvalid { .. }
             | Self::PatchUnfit { .. }
             | Self::BatchEmpty
             | Self::BatchTooLong

@@ -27,10 +27,13 @@ pub(crate) enum Family {
     Purge = 0x0B,
     Path = 0x0C,
     IndexState = 0x0D,
+    AttachmentName = 0x0E,
+    Attachment = 0x0F,
+    Media = 0x10,
 }
 
 impl Family {
-    const ALL: [Family; 13] = [
+    const ALL: [Family; 16] = [
         Family::Head,
         Family::Key,
         Family::Member,
@@ -44,6 +47,9 @@ impl Family {
         Family::Purge,
         Family::Path,
         Family::IndexState,
+        Family::AttachmentName,
+        Family::Attachment,
+        Family::Media,
     ];
 }
 
@@ -72,6 +78,13 @@ pub(crate) struct Moment {
     pub(crate) seq: u16,
 }
 
+/// Which attachment: the number of its item, and its own among those of the item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AttachmentAt {
+    pub(crate) item: u64,
+    pub(crate) number: u32,
+}
+
 impl Keys {
     pub(crate) fn new(incarnation: u64) -> Keys {
         Keys { incarnation }
@@ -87,7 +100,12 @@ impl Keys {
         KeyRange::prefix(&self.start(family, 0))
     }
 
-    /// Everything but the head and the state of the index.
+    /// Everything but the head.
+    pub(crate) fn after_head(self) -> KeyRange {
+        self.all().after(&self.head())
+    }
+
+    /// Everything but the head, the state of the index and attachments.
     pub(crate) fn between_heads(self) -> KeyRange {
         KeyRange::new(self.start(Family::Key, 0), self.start(Family::IndexState, 0))
     }
@@ -239,6 +257,52 @@ impl Keys {
         self.start(Family::IndexState, 0)
     }
 
+    /// The entry that gives the number of an attachment by its id.
+    pub(crate) fn attachment_name(self, item: u64, id: &str) -> Vec<u8> {
+        let mut key = self.start(Family::AttachmentName, 8 + id.len());
+        key.extend_from_slice(&item.to_be_bytes());
+        key.extend_from_slice(id.as_bytes());
+        key
+    }
+
+    pub(crate) fn attachment(self, at: AttachmentAt) -> Vec<u8> {
+        self.attached(Family::Attachment, at, 0)
+    }
+
+    /// The attachments of an item with numbers above `after`, in creation order.
+    pub(crate) fn attachments_of(self, item: u64, after: Option<u32>) -> KeyRange {
+        let mut prefix = self.start(Family::Attachment, 8);
+        prefix.extend_from_slice(&item.to_be_bytes());
+        let range = KeyRange::prefix(&prefix);
+        match after {
+            Some(number) => range.after(&self.attachment(AttachmentAt { item, number })),
+            None => range,
+        }
+    }
+
+    /// The attachments of all items behind `after`, by item.
+    pub(crate) fn attachments(self, after: Option<AttachmentAt>) -> KeyRange {
+        let range = self.family(Family::Attachment);
+        match after {
+            Some(at) => range.after(&self.attachment(at)),
+            None => range,
+        }
+    }
+
+    /// One piece of the media of an attachment.
+    pub(crate) fn media_chunk(self, at: AttachmentAt, index: u32) -> Vec<u8> {
+        let mut key = self.attached(Family::Media, at, 4);
+        key.extend_from_slice(&index.to_be_bytes());
+        key
+    }
+
+    fn attached(self, family: Family, at: AttachmentAt, room: usize) -> Vec<u8> {
+        let mut key = self.start(family, 12 + room);
+        key.extend_from_slice(&at.item.to_be_bytes());
+        key.extend_from_slice(&at.number.to_be_bytes());
+        key
+    }
+
     /// Adds to `bytes` the key that an entry of another partition has in this one.
     pub(crate) fn push_moved(self, key: &[u8], bytes: &mut BytesMut) {
         bytes.extend_from_slice(&self.incarnation.to_be_bytes());
@@ -367,6 +431,33 @@ pub(crate) fn number_of_item(key: &[u8]) -> Result<u64> {
 pub(crate) fn number_if_item(key: &[u8]) -> Option<u64> {
     let family = key.get(PREFIX_BYTES - 1)?;
     if *family == Family::Item as u8 { take_number(rest(key)) } else { None }
+}
+
+/// The attachment in a key of any family, if it is an attachment's own record.
+pub(crate) fn attachment_if_record(key: &[u8]) -> Option<AttachmentAt> {
+    let family = key.get(PREFIX_BYTES - 1)?;
+    if *family == Family::Attachment as u8 { attachment_of(key).ok() } else { None }
+}
+
+/// The attachment that an attachment's record, or a piece of its media, belongs to.
+pub(crate) fn attachment_of(key: &[u8]) -> Result<AttachmentAt> {
+    let split = rest(key).split_first_chunk::<8>().and_then(|(item, rest)| {
+        let number = rest.first_chunk::<4>()?;
+        Some(AttachmentAt { item: u64::from_be_bytes(*item), number: u32::from_be_bytes(*number) })
+    });
+    split.ok_or(Error::Corrupt("an attachment key is not two numbers"))
+}
+
+/// The item of any entry that belongs to attachments.
+pub(crate) fn item_of_attached(key: &[u8]) -> Result<u64> {
+    let item = rest(key).first_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes));
+    item.ok_or(Error::Corrupt("an attachment key has no item"))
+}
+
+/// The id in the name entry of an attachment.
+pub(crate) fn attachment_id_of(key: &[u8]) -> Result<&str> {
+    let id = rest(key).get(8..).and_then(|id| std::str::from_utf8(id).ok());
+    id.ok_or(Error::Corrupt("the name of an attachment is not text"))
 }
 
 pub(crate) fn number_of_member(key: &[u8]) -> Result<u64> {
@@ -523,6 +614,23 @@ mod tests {
         assert!(keys.terms(300, b"\x08", b"\x09").contains(&entry));
         assert!(!keys.terms(301, b"\x08", b"\x09").contains(&entry));
         assert_eq!(path_of(&keys.path("/a/[]")).unwrap(), "/a/[]");
+        let attachment = AttachmentAt { item: (5 << 40) + 77, number: 9 };
+        assert_eq!(attachment_of(&keys.attachment(attachment)).unwrap(), attachment);
+        assert_eq!(attachment_if_record(&keys.attachment(attachment)), Some(attachment));
+        let chunk = keys.media_chunk(attachment, 3);
+        assert_eq!(attachment_of(&chunk).unwrap(), attachment);
+        assert_eq!(attachment_if_record(&chunk), None);
+        let name = keys.attachment_name(attachment.item, "ä b");
+        assert_eq!(attachment_id_of(&name).unwrap(), "ä b");
+        assert_eq!(item_of_attached(&name).unwrap(), attachment.item);
+        assert!(
+            !keys.attachments_of(attachment.item, Some(9)).contains(&keys.attachment(attachment))
+        );
+        assert!(
+            keys.attachments_of(attachment.item, Some(8)).contains(&keys.attachment(attachment))
+        );
+        assert!(keys.after_head().contains(&chunk) && !keys.after_head().contains(&keys.head()));
+        assert!(!keys.between_heads().contains(&name));
         let other = Keys::new(u64::MAX);
         let mut moved = BytesMut::new();
         other.push_moved(&keys.member(&place, 4), &mut moved);

@@ -18,6 +18,7 @@
 //! Deliberately absent: which partition owns a key, sessions, throttling (account) and HTTP (gateway).
 
 mod apply;
+mod attachments;
 mod call;
 pub mod charge;
 mod consistency;
@@ -42,6 +43,10 @@ mod statistics;
 mod transaction;
 mod writer;
 
+pub use attachments::{
+    ATTACHMENTS_MAX, AttachmentBody, AttachmentCall, AttachmentContent, AttachmentOp,
+    AttachmentPage, AttachmentSource, FoundAttachment, FoundMedia, MEDIA_BYTES_MAX, Media,
+};
 pub use call::{
     Applied, BatchApplied, ChangePage, ItemCall, ItemOp, ItemOutcome, ItemPage, PageLimits,
 };

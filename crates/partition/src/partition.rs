@@ -149,7 +149,7 @@ impl Partition {
 
     /// Takes a look of which most will be read.
     pub(crate) fn reader_to_sweep(&self) -> Reader {
-        self.look(|store| store.snapshot_to_sweep(&self.keys().between_heads()))
+        self.look(|store| store.snapshot_to_sweep(&self.keys().after_head()))
     }
 
     fn look(&self, snapshot: impl FnOnce(&dyn Store) -> Arc<dyn Snapshot>) -> Reader {

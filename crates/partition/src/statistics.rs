@@ -13,9 +13,12 @@ use crate::{Logical, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
     pub n_items: u64,
-    /// Bytes of item text, without system properties and index.
+    /// Bytes of item text, without system properties and index, and of attachments with the media that we keep.
     pub bytes: u64,
     pub n_logical: u64,
+    pub n_attachments: u64,
+    /// Bytes of the media that we keep for attachments.
+    pub media_bytes: u64,
     /// Logical partitions with four fifths of the bytes that they may have, or more.
     pub n_crowded: usize,
     pub lsn: Lsn,
@@ -70,6 +73,8 @@ impl Partition {
             n_items: head.n_items,
             bytes: head.bytes,
             n_logical: head.n_logical,
+            n_attachments: head.attachments.n_attachments,
+            media_bytes: head.attachments.media_bytes,
             n_crowded: writer.crowd.len(),
             lsn,
         }

@@ -268,13 +268,18 @@ impl Partition {
     fn only_read(&self, ground: &Ground, steps: &[Step]) -> Result<Committed, Refusal> {
         let lsn = self.lsn();
         let reader = self.reader();
+        let (book, attachments) = {
+            let writer = self.inner().writer.lock();
+            (writer.book.view(), writer.head.attachments)
+        };
         let view = View {
             overlay: Overlay::new(),
             snapshot: reader.snapshot,
             liveness: reader.liveness,
             base: lsn,
             generation: 0,
-            book: self.inner().writer.lock().book.view(),
+            book,
+            attachments,
         };
         let draft = run(ground, &view, steps)?;
         Ok(Committed { results: draft.results, sealed: None, lsn })
@@ -524,6 +529,7 @@ impl Partition {
             base: writer.head.lsn,
             generation: writer.generation,
             book: writer.book.view(),
+            attachments: writer.head.attachments,
         }
     }
 }

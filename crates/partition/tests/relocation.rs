@@ -64,7 +64,25 @@ async fn write(worlds: &[&World], env: &Env) {
     let world = worlds.iter().find(|world| world.partition.epks().contains(&at.epk)).unwrap();
     let id = id.to_string();
     // Conflicts are part of the game.
-    match pick(12) {
+    match pick(16) {
+        12 => drop(world.attach(&format!("[{pk}]"), &id, delete_attachment("0")).await),
+        13 => {
+            let media = bytes(usize::try_from(pick(150_000)).unwrap(), 1);
+            let op = upload(&pick(3).to_string(), "a/b", &media);
+            drop(world.attach(&format!("[{pk}]"), &id, op).await);
+        }
+        14..=15 => {
+            let name = pick(3);
+            let body = format!(r#"{{"id":"{name}","contentType":"a/b","media":"x{pad}"}}"#);
+            // A rename, if there is such a one and the name is free.
+            let old = pick(3).to_string();
+            let op = if pick(2) == 0 {
+                upsert_attachment(&body)
+            } else {
+                replace_attachment(&old, &body)
+            };
+            drop(world.attach(&format!("[{pk}]"), &id, op).await);
+        }
         0..=5 => drop(world.apply(&at, ItemOp::Upsert(item(&body))).await),
         6 => drop(
             world
@@ -99,6 +117,7 @@ fn seen(worlds: &[&World], scope: &Scope) -> BTreeMap<&'static str, Vec<String>>
             items.iter().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
         };
         seen.entry("items").or_default().extend(texts(&page.items));
+        seen.entry("attachments").or_default().extend(attached(world, &page.items));
         let feed = world.partition.changes(scope, None, None, limits(100_000)).unwrap();
         // The items of one commit may change places in a merge; commits may not.
         let lsn = |text: &String| json(text.as_bytes()).get("_lsn").unwrap().as_i64().unwrap();
@@ -120,6 +139,23 @@ fn seen(worlds: &[&World], scope: &Scope) -> BTreeMap<&'static str, Vec<String>>
         }
     }
     seen
+}
+
+/// The attachments of items, with what their media is.
+fn attached(world: &World, items: &[bytes::Bytes]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for item in items {
+        let (item, at) = (json(item), world.home(std::str::from_utf8(item).unwrap()));
+        let id = text(&item, "id");
+        let page = world.partition.attachments(&at, &id, None, limits(100)).unwrap();
+        for attachment in &page.attachments {
+            let name = text(&json(attachment), "id");
+            let media = world.partition.read_media(&at, &id, &name).ok();
+            let media = media.map(|media| (media.bytes.len(), media.bytes.first().copied()));
+            lines.push(format!("{} {media:?}", String::from_utf8_lossy(attachment)));
+        }
+    }
+    lines
 }
 
 async fn run(relocation: &mut Relocation, worlds: &[&World], env: &Env) {

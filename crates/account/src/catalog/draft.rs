@@ -213,7 +213,10 @@ impl<'a> Draft<'a> {
             ResourceKind::StoredProcedure => rid(ChildKind::StoredProcedure),
             ResourceKind::Trigger => rid(ChildKind::Trigger),
             ResourceKind::Udf => rid(ChildKind::Udf),
-            ResourceKind::Item | ResourceKind::Conflict | ResourceKind::Range => None,
+            ResourceKind::Item
+            | ResourceKind::Attachment
+            | ResourceKind::Conflict
+            | ResourceKind::Range => None,
         };
         made.ok_or(Error::LinkInvalid("this resource has no owner here"))
     }

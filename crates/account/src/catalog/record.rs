@@ -87,6 +87,7 @@ pub(crate) fn kind_name(kind: ResourceKind) -> &'static str {
         ResourceKind::Database => "dbs",
         ResourceKind::Container => "colls",
         ResourceKind::Item => "docs",
+        ResourceKind::Attachment => "attachments",
         ResourceKind::StoredProcedure => "sprocs",
         ResourceKind::Trigger => "triggers",
         ResourceKind::Udf => "udfs",
@@ -99,10 +100,11 @@ pub(crate) fn kind_name(kind: ResourceKind) -> &'static str {
     }
 }
 
-pub(crate) const KINDS: [ResourceKind; 12] = [
+pub(crate) const KINDS: [ResourceKind; 13] = [
     ResourceKind::Database,
     ResourceKind::Container,
     ResourceKind::Item,
+    ResourceKind::Attachment,
     ResourceKind::StoredProcedure,
     ResourceKind::Trigger,
     ResourceKind::Udf,

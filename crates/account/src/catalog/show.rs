@@ -23,6 +23,7 @@ fn child_links(kind: ResourceKind) -> &'static [(&'static str, &'static str)] {
         ],
         ResourceKind::User => &[("_permissions", "permissions/")],
         ResourceKind::Item
+        | ResourceKind::Attachment
         | ResourceKind::StoredProcedure
         | ResourceKind::Trigger
         | ResourceKind::Udf
@@ -64,6 +65,7 @@ pub(crate) fn envelope(kind: ResourceKind) -> &'static str {
         ResourceKind::Database => "Databases",
         ResourceKind::Container => "DocumentCollections",
         ResourceKind::Item => "Documents",
+        ResourceKind::Attachment => "Attachments",
         ResourceKind::StoredProcedure => "StoredProcedures",
         ResourceKind::Trigger => "Triggers",
         ResourceKind::Udf => "UserDefinedFunctions",

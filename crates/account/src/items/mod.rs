@@ -3,6 +3,7 @@
 //! Every answer, failures included, names the owner and, where one range served, its session token: SDKs
 //! record sessions from 404, 409 and 412 too.
 
+mod attachments;
 mod batch;
 mod bulk;
 mod changes;
@@ -24,7 +25,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId};
+use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId, Rid};
 use partition::Logical;
 
 pub use explain::{Explanation, RangePlan};
@@ -36,7 +37,8 @@ use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::meter::Budget;
 use crate::operation::{
-    Consistency, ItemAction, ItemOperation, KEY_REQUIRED_SINCE, Options, Principal, ResourceKind,
+    AttachmentAction, Consistency, ItemAction, ItemOperation, KEY_REQUIRED_SINCE, Link,
+    MediaAction, Options, Principal, ResourceKind,
 };
 use crate::outcome::{Facts, Failed, Outcome};
 use crate::range_map::Range;
@@ -149,12 +151,43 @@ fn is_without_key(container: &Container, options: &Options, action: &ItemAction)
         && !matches!(action, ItemAction::Batch { .. } | ItemAction::DeleteLogicalPartition)
 }
 
+/// Finds the container of the attachment that media belongs to, and asks there.
+pub(crate) async fn execute_media(
+    inner: &Inner,
+    request: Request<'_>,
+    id: &str,
+    action: MediaAction,
+) -> Result<Outcome, Failed> {
+    let rid = Rid::from_media_id(id).ok_or(Error::NotFound)?;
+    let container = rid.container_rid().ok_or(Error::NotFound)?;
+    let segments = vec![
+        (ResourceKind::Database, rid.database_rid().to_string()),
+        (ResourceKind::Container, container.to_string()),
+    ];
+    let operation = ItemOperation {
+        container: Link { segments },
+        key: None,
+        range: None,
+        epks: None,
+        action: ItemAction::Media { rid, action },
+    };
+    execute(inner, request, operation).await
+}
+
 /// A number for what a request asks: a client that was sent away comes back with the very same.
 fn fingerprint(key: Option<&PartitionKey>, action: &ItemAction) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     match action {
         ItemAction::Create { body, .. } => body.hash(&mut hasher),
+        ItemAction::Attachment {
+            item,
+            action:
+                AttachmentAction::Create { content, .. } | AttachmentAction::Replace { content, .. },
+        } => (item, content).hash(&mut hasher),
+        ItemAction::Media { rid, action: MediaAction::Replace { bytes, .. } } => {
+            (rid, bytes).hash(&mut hasher);
+        }
         ItemAction::Replace { id, body } | ItemAction::Patch { id, body } => {
             (id, body).hash(&mut hasher);
         }
@@ -165,7 +198,13 @@ fn fingerprint(key: Option<&PartitionKey>, action: &ItemAction) -> u64 {
 
 fn right(action: &ItemAction) -> Right {
     match action {
-        ItemAction::Read { .. }
+        ItemAction::Attachment {
+            action:
+                AttachmentAction::Read { .. } | AttachmentAction::List | AttachmentAction::Query { .. },
+            ..
+        }
+        | ItemAction::Media { action: MediaAction::Read, .. }
+        | ItemAction::Read { .. }
         | ItemAction::ReadFeed
         | ItemAction::ChangeFeed { .. }
         | ItemAction::Query { .. }
@@ -176,6 +215,8 @@ fn right(action: &ItemAction) -> Right {
         | ItemAction::Delete { .. }
         | ItemAction::Batch { .. }
         | ItemAction::DeleteLogicalPartition
+        | ItemAction::Attachment { .. }
+        | ItemAction::Media { .. }
         | ItemAction::Execute { .. } => Right::Write,
     }
 }
@@ -191,7 +232,12 @@ impl ItemRequest<'_> {
                 | ItemAction::Patch { .. }
                 | ItemAction::Delete { .. }
         );
-        if !is_point {
+        // What an item's grant means for its attachments is looked at with them.
+        let is_attached =
+            matches!(action, ItemAction::Attachment { .. } | ItemAction::Media { .. });
+        if is_point {
+            self.allowed.check_whole_item()?;
+        } else if !is_attached {
             self.allowed.check_many()?;
         }
         let runs_triggers = matches!(
@@ -267,6 +313,10 @@ impl ItemRequest<'_> {
             ItemAction::QueryPlan { query, supported_features } => {
                 self.query_plan(&query, &supported_features)
             }
+            ItemAction::Attachment { item, action } => {
+                Box::pin(self.attachment(&item, action)).await
+            }
+            ItemAction::Media { rid, action } => Box::pin(self.media(rid, action)).await,
             ItemAction::DeleteLogicalPartition => Box::pin(self.delete_logical_partition()).await,
             ItemAction::Execute { procedure, arguments, wants_log } => {
                 Box::pin(self.execute_procedure(&procedure, &arguments, wants_log)).await

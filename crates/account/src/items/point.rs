@@ -13,9 +13,9 @@ use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
 
 /// Where an item is: its logical partition and its id.
-struct Place {
-    at: Logical,
-    id: String,
+pub(super) struct Place {
+    pub(super) at: Logical,
+    pub(super) id: String,
 }
 
 impl ItemRequest<'_> {
@@ -163,7 +163,7 @@ impl ItemRequest<'_> {
     }
 
     /// Finds out where the item of the path is, by name and key or by rid.
-    fn place(&self, text: &str) -> Result<Place> {
+    pub(super) fn place(&self, text: &str) -> Result<Place> {
         let place = if self.is_by_rid {
             self.place_by_rid(text)?
         } else if text.contains('/') {
@@ -204,7 +204,7 @@ impl ItemRequest<'_> {
     }
 
     /// A grant on one item covers that item only, however the item is named here and there.
-    fn check_granted(&self, text: &str, place: &Place) -> Result<()> {
+    pub(super) fn check_granted(&self, text: &str, place: &Place) -> Result<()> {
         let Some(granted) = &self.allowed.item else { return Ok(()) };
         let is_same = match (granted.is_by_rid, self.is_by_rid) {
             (false, _) => granted.text == place.id,

@@ -172,6 +172,7 @@ fn quota_name(kind: ResourceKind) -> Option<(&'static str, u64)> {
         ResourceKind::EncryptionKey => Some(("clientEncryptionKeys", 20)),
         ResourceKind::Container
         | ResourceKind::Item
+        | ResourceKind::Attachment
         | ResourceKind::Range
         | ResourceKind::Offer => None,
     }

@@ -68,6 +68,7 @@ fn owner_kind(kind: ResourceKind) -> Option<ResourceKind> {
         | ResourceKind::Udf
         | ResourceKind::Conflict
         | ResourceKind::Range => Some(ResourceKind::Container),
+        ResourceKind::Attachment => Some(ResourceKind::Item),
         ResourceKind::Permission => Some(ResourceKind::User),
     }
 }

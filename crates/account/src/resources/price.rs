@@ -34,6 +34,7 @@ fn is_beside_items(kind: ResourceKind) -> bool {
         | ResourceKind::Trigger
         | ResourceKind::Udf
         | ResourceKind::Conflict
+        | ResourceKind::Attachment
         | ResourceKind::Item => true,
         ResourceKind::Database
         | ResourceKind::Container

@@ -135,6 +135,7 @@ fn check_upsert(kind: ResourceKind, is_upsert: bool) -> Result<()> {
         ResourceKind::Database
         | ResourceKind::Container
         | ResourceKind::Item
+        | ResourceKind::Attachment
         | ResourceKind::Conflict
         | ResourceKind::Range
         | ResourceKind::EncryptionKey
@@ -166,9 +167,11 @@ fn complete(kind: ResourceKind, wanted: &Object, options: &Options) -> Result<Ob
         ResourceKind::StoredProcedure | ResourceKind::Udf => scripts::complete_procedure(wanted),
         ResourceKind::Trigger => scripts::complete_trigger(wanted),
         ResourceKind::EncryptionKey => encryption_keys::complete(wanted),
-        ResourceKind::Item | ResourceKind::Conflict | ResourceKind::Range | ResourceKind::Offer => {
-            Err(Error::OperationNotAllowed { operation: "create" })
-        }
+        ResourceKind::Item
+        | ResourceKind::Attachment
+        | ResourceKind::Conflict
+        | ResourceKind::Range
+        | ResourceKind::Offer => Err(Error::OperationNotAllowed { operation: "create" }),
     }
 }
 

@@ -42,6 +42,7 @@ fn account_errors() -> Vec<Error> {
         Error::BatchEmpty,
         Error::BatchTooLong,
         Error::BatchTooLarge { bytes: 2, bytes_max: 1 },
+        Error::MediaFull { bytes_max: 2 << 30 },
         Error::VersionsDisabled,
         Error::VersionsStart,
         Error::FeedPositionInvalid(text()),
@@ -104,6 +105,7 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::BatchEmpty
         | Error::BatchTooLong
         | Error::BatchTooLarge { .. }
+        | Error::MediaFull { .. }
         | Error::VersionsDisabled
         | Error::VersionsStart
         | Error::FeedPositionInvalid(_)
@@ -178,6 +180,11 @@ fn partition_errors() -> Vec<Error> {
         partition::Error::PatchConditionUnmet,
         partition::Error::PartitionKeyMismatch,
         partition::Error::LogicalPartitionFull { bytes_max: 20 << 30 },
+        partition::Error::AttachmentPropertyMissing { property: "media" },
+        partition::Error::AttachmentPropertyInvalid { property: "media" },
+        partition::Error::AttachmentsFull { n_max: partition::ATTACHMENTS_MAX },
+        partition::Error::AttachmentsSpent,
+        partition::Error::MediaTooLarge { bytes: 2, bytes_max: 1 },
         partition::Error::PatchInvalid("…".into()),
         partition::Error::PatchUnfit { operation: 1, reason: "….".into() },
         partition::Error::FailedDependency { charge: Charge::ZERO },

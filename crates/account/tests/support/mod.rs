@@ -40,6 +40,7 @@ pub fn kind(name: &str) -> ResourceKind {
         "dbs" => ResourceKind::Database,
         "colls" => ResourceKind::Container,
         "docs" => ResourceKind::Item,
+        "attachments" => ResourceKind::Attachment,
         "sprocs" => ResourceKind::StoredProcedure,
         "triggers" => ResourceKind::Trigger,
         "udfs" => ResourceKind::Udf,
@@ -105,6 +106,9 @@ impl From<Result<Outcome, Failed>> for Answer {
                     Body::Empty => {}
                     Body::Resource(bytes) => one = parse(&bytes),
                     Body::Feed { rows: texts, .. } => rows = texts.iter().map(parse).collect(),
+                    Body::Media { bytes, .. } => {
+                        one = Value::from(format!("{} bytes", bytes.len()));
+                    }
                     Body::Batch(results) => batch = results,
                 }
                 Answer {

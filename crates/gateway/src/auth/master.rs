@@ -158,6 +158,8 @@ impl<'a> Iterator for Candidates<'a> {
                 4 => for_operation(self.path, "partitionkey", false),
                 5 => for_operation(self.path, "colls", true),
                 6 => for_operation(self.path, "partitionkey", true),
+                7 => for_media(self.path, true),
+                8 => for_media(self.path, false),
                 _ => return None,
             };
             self.next += 1;
@@ -207,6 +209,18 @@ fn for_operation<'a>(
     }
     is_database_rid(path.segment(1))
         .then(|| (kind.into(), path.segment(n - 3).to_ascii_lowercase().into()))
+}
+
+/// `media/{id}` signs the rid of the attachment that the id is made of, most clients in lower case.
+fn for_media(path: &Path, is_lower: bool) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    if path.n_segments() != 2 || path.segment(0) != "media" {
+        return None;
+    }
+    let mut rid = Rid::from_media_id(path.segment(1))?.to_string();
+    if is_lower {
+        rid.make_ascii_lowercase();
+    }
+    Some(("media".into(), rid.into()))
 }
 
 fn is_database_rid(text: &str) -> bool {
@@ -261,6 +275,10 @@ mod tests {
             (Method::POST,   "/offers",                            "post|offers|"),
             (Method::POST,   "/dbs/D/colls/C/operations/partitionkeydelete", "post|colls|dbs/D/colls/C"),
             (Method::POST,   "/dbs/D/colls/C/operations/partitionkeydelete", "post|partitionkey|dbs/D/colls/C"),
+            (Method::POST,   "/dbs/D/colls/C/docs/I/attachments/", "post|attachments|dbs/D/colls/C/docs/I"),
+            (Method::GET,    "/dbs/D/colls/C/docs/I/attachments/A", "get|attachments|dbs/D/colls/C/docs/I/attachments/A"),
+            (Method::GET,    "//media/6hl2ALdWbQCxAgAAAAAAAC4-1VoB", "get|media|6hl2aldwbqcxagaaaaaaac4-1vo="),
+            (Method::PUT,    "/media/6hl2ALdWbQCxAgAAAAAAAC4-1VoB", "put|media|6hl2ALdWbQCxAgAAAAAAAC4-1Vo="),
             (Method::POST,   "/dbs/D/colls/C/sprocs/S",            "post|sprocs|dbs/D/colls/C/sprocs/S"),
         ];
         for (method, path, payload) in table {
@@ -279,6 +297,7 @@ mod tests {
             (Method::GET,    "/dbs/d",                "get|dbs|dbs/D"),                 // names keep case
             (Method::GET,    "/dbs/D/colls/C/docs/a", "get|docs|a"),                    // a name is no rid
             (Method::GET,    "/dbs/D/users",          "get|colls|dbs/D"),               // another type
+            (Method::GET,    "/media/6hl2ALdWbQCxAgAAAAAAAC4-1VoB", "get|media|6hl2aldwbqcxagaaaaaaac4-1vp="), // other media
         ];
         for (method, path, payload) in table {
             check(&method, path, &format!("{payload}|{date}||"), false);

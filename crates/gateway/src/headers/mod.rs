@@ -86,6 +86,24 @@ impl<'a> RequestHeaders<'a> {
             .map_err(|_| Error::HeaderNotText { name: name.text() })
     }
 
+    /// Wire: either header or the content type makes a POST a query.
+    pub(crate) fn is_query(&self) -> Result<bool, Error> {
+        Ok(self.is_on(Name::IsQuery)?
+            || self.is_on(Name::Query)?
+            || self.has_content_type("application/query+json")?
+            || self.has_content_type("application/sql")?)
+    }
+
+    pub(crate) fn has_content_type(&self, expected: &str) -> Result<bool, Error> {
+        Ok(self.content_type()?.eq_ignore_ascii_case(expected))
+    }
+
+    /// The content type without its parameters; empty when there is none.
+    pub(crate) fn content_type(&self) -> Result<&'a str, Error> {
+        let text = self.get(Name::ContentType)?.unwrap_or_default();
+        Ok(text.split(';').next().unwrap_or_default().trim())
+    }
+
     /// The value of a header as sent.
     pub(crate) fn raw(&self, name: Name) -> Option<&'a HeaderValue> {
         self.values.get(name as usize).copied().flatten()

@@ -67,7 +67,8 @@ used_headers! {
     HttpDate = "date", "the signed date of clients without x-ms-date";
     Version = "x-ms-version", "API version; decides whether hierarchical keys are allowed";
     ActivityId = "x-ms-activity-id", "echoed; made up when absent";
-    ContentType = "content-type", "tells queries from creates; never a reason to refuse";
+    ContentType = "content-type", "tells queries from creates, and is the kind of media; else never a reason to refuse";
+    Slug = "slug", "the name of an attachment that is made from media";
     ContentEncoding = "content-encoding", "gzip and identity bodies";
     AcceptEncoding = "accept-encoding", "gzip answers, if the operator allows them";
     Origin = "origin", "cross-origin rules";

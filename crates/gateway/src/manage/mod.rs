@@ -94,7 +94,8 @@ where
     }
     let path = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
     let route = Route::parse(path)?;
-    let body = body::read(body, &state.options.limits).await?;
+    let limits = &state.options.limits;
+    let body = body::read(body, limits.body_bytes_max, limits).await?;
     let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
     known(Some(&body), route.properties())?;
     run(state, &parts.method, route, &body).await
@@ -112,7 +113,8 @@ where
     if !state.keys.contains_text(WELL_KNOWN_KEY.as_bytes()) {
         check_key(state, &parts.headers)?;
     }
-    let body = body::read(body, &state.options.limits).await?;
+    let limits = &state.options.limits;
+    let body = body::read(body, limits.body_bytes_max, limits).await?;
     let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
     known(Some(&body), route.properties())?;
     let is_post = parts.method == Method::POST;

@@ -95,7 +95,7 @@ pub(super) fn execute(
     finish(container, action, Reply::new(Action::Execute), request, options)
 }
 
-fn finish(
+pub(super) fn finish(
     container: Link,
     action: ItemAction,
     reply: Reply,

@@ -3,6 +3,7 @@
 //! Invariant: every combination of resource, method and known option becomes an operation or an
 //! error; nothing is dropped silently.
 
+mod attachments;
 mod batch;
 mod items;
 mod options;
@@ -14,14 +15,10 @@ use bytes::Bytes;
 use http::Method;
 use model::json::binary;
 
+pub(crate) use self::attachments::brings_media;
 pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row, is_indexing_directive};
 pub(crate) use self::query::text_and_parameters;
-use crate::{
-    answers::Answer,
-    error::Error,
-    headers::{Name, RequestHeaders},
-    paths::Target,
-};
+use crate::{answers::Answer, error::Error, headers::RequestHeaders, paths::Target};
 
 /// A request whose principal is known and whose body has arrived.
 #[derive(Debug)]
@@ -100,6 +97,10 @@ actions! {
     QueryPlan = "query_plan" / read;
     DeleteLogicalPartition = "delete_logical_partition" / write;
     Execute = "execute" / write;
+    AttachmentRead = "attachment_read" / read;
+    AttachmentWrite = "attachment_write" / write;
+    MediaRead = "media_read" / read;
+    MediaWrite = "media_write" / write;
     Ranges = "ranges" / read;
     ResourceRead = "resource_read" / read;
     ResourceWrite = "resource_write" / write;
@@ -131,20 +132,11 @@ impl Request<'_> {
 
     /// Wire: either header or the content type makes a POST a query.
     fn is_query(&self) -> Result<bool, Error> {
-        Ok(self.headers.is_on(Name::IsQuery)?
-            || self.headers.is_on(Name::Query)?
-            || self.has_content_type("application/query+json")?
-            || self.is_sql()?)
+        self.headers.is_query()
     }
 
     fn is_sql(&self) -> Result<bool, Error> {
-        self.has_content_type("application/sql")
-    }
-
-    fn has_content_type(&self, expected: &str) -> Result<bool, Error> {
-        let text = self.headers.get(Name::ContentType)?.unwrap_or_default();
-        let essence = text.split(';').next().unwrap_or_default().trim();
-        Ok(essence.eq_ignore_ascii_case(expected))
+        self.headers.has_content_type("application/sql")
     }
 }
 
@@ -162,6 +154,13 @@ pub(crate) fn parse(target: Target, request: &Request<'_>) -> Result<Parsed, Err
         Target::Resource { owner, kind: ResourceKind::Item, id } => {
             items::one(owner, id, request, options)
         }
+        Target::Feed { owner, kind: ResourceKind::Attachment } => {
+            attachments::feed(owner, request, options)
+        }
+        Target::Resource { owner, kind: ResourceKind::Attachment, id } => {
+            attachments::one(owner, id, request, options)
+        }
+        Target::Media { id } => attachments::media(id, request, options),
         Target::Feed { owner, kind: ResourceKind::Range } => {
             resources::ranges(owner, request, options)
         }

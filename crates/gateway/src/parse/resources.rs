@@ -124,6 +124,6 @@ fn may(kind: ResourceKind, verb: Verb) -> bool {
         Kind::EncryptionKey => matches!(verb, Verb::Create | Verb::Replace),
         Kind::Conflict => verb == Verb::Delete,
         Kind::Offer => verb == Verb::Replace,
-        Kind::Item | Kind::Range => false,
+        Kind::Item | Kind::Attachment | Kind::Range => false,
     }
 }

@@ -27,7 +27,8 @@ mod write;
 
 pub use error::{JsonError, JsonFault};
 pub use item::{
-    ITEM_BYTES_MAX, ItemBody, ItemError, Outline, SYSTEM_PROPERTIES, with_system_properties,
+    ITEM_BYTES_MAX, ItemBody, ItemError, Outline, SYSTEM_PROPERTIES, with_attachment_properties,
+    with_system_properties,
 };
 pub use mend::parse_mended;
 pub use number::{Number, double_text, is_plain_number};

@@ -32,6 +32,17 @@ pub(crate) struct Head {
     pub(crate) versions_trimmed: Lsn,
     /// Up to here the feed is in the order of commits but not of time: it was merged from several.
     pub(crate) merged: Lsn,
+    pub(crate) attachments: AttachmentCounters,
+}
+
+/// What a partition has of attachments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct AttachmentCounters {
+    pub(crate) n_attachments: u64,
+    /// Bytes of the media that we keep.
+    pub(crate) media_bytes: u64,
+    /// Above every number that an attachment of an item here ever had; zero if there never was one.
+    pub(crate) next: u32,
 }
 
 impl Head {
@@ -47,6 +58,7 @@ impl Head {
             ts: 0,
             versions_trimmed: Lsn::ZERO,
             merged: Lsn::ZERO,
+            attachments: AttachmentCounters::default(),
         }
     }
 
@@ -59,6 +71,8 @@ impl Head {
         // A feed that lost entries anywhere has lost them for readers of the whole.
         self.versions_trimmed = last(|head| head.versions_trimmed);
         self.merged = if heads.len() > 1 { end } else { last(|head| head.merged) };
+        self.attachments.next =
+            heads.iter().map(|head| head.attachments.next).max().unwrap_or_default();
     }
 
     /// Gives out the number of a new item.
@@ -75,7 +89,7 @@ impl Head {
     }
 
     pub(crate) fn encode(&self) -> Bytes {
-        let mut bytes = Vec::with_capacity(71);
+        let mut bytes = Vec::with_capacity(91);
         bytes.push(FORMAT);
         bytes.extend_from_slice(&self.epoch.to_be_bytes());
         bytes.extend_from_slice(&self.lsn.0.to_be_bytes());
@@ -87,6 +101,13 @@ impl Head {
         bytes.extend_from_slice(&self.ts.to_be_bytes());
         bytes.extend_from_slice(&self.versions_trimmed.0.to_be_bytes());
         bytes.extend_from_slice(&self.merged.0.to_be_bytes());
+        let AttachmentCounters { n_attachments, media_bytes, next } = self.attachments;
+        // Most partitions never have an attachment.
+        if next > 0 {
+            bytes.extend_from_slice(&n_attachments.to_be_bytes());
+            bytes.extend_from_slice(&media_bytes.to_be_bytes());
+            bytes.extend_from_slice(&next.to_be_bytes());
+        }
         bytes.into()
     }
 
@@ -104,6 +125,15 @@ impl Head {
             versions_trimmed: Lsn(fields.u64()?),
             // Heads written before merges existed end here.
             merged: if fields.is_empty() { Lsn::ZERO } else { Lsn(fields.u64()?) },
+            attachments: if fields.is_empty() {
+                AttachmentCounters::default()
+            } else {
+                AttachmentCounters {
+                    n_attachments: fields.u64()?,
+                    media_bytes: fields.u64()?,
+                    next: fields.u32()?,
+                }
+            },
         };
         fields.close()?;
         Ok(head)
@@ -126,6 +156,13 @@ mod tests {
             assert!(Head::decode(&bytes[..length]).is_err(), "{length}");
         }
         assert_eq!(Head::decode(&bytes[..before_merges]).unwrap(), head);
+        let mut attached = head.clone();
+        attached.attachments = AttachmentCounters { n_attachments: 1, media_bytes: 2, next: 3 };
+        let longer = attached.encode();
+        assert_eq!(Head::decode(&longer).unwrap(), attached);
+        for length in bytes.len() + 1..longer.len() {
+            assert!(Head::decode(&longer[..length]).is_err(), "{length}");
+        }
         assert!(Head::decode(&[&bytes[..], &[0]].concat()).is_err());
         assert!(Head::decode(&[&[9], &bytes[1..]].concat()).is_err());
     }

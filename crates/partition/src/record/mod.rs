@@ -2,6 +2,7 @@
 //!
 //! Decoding never trusts the bytes: a short or unknown record is [`crate::Error::Corrupt`].
 
+mod attachment;
 mod fields;
 mod head;
 mod index;
@@ -9,11 +10,12 @@ mod item;
 mod small;
 mod version;
 
-pub(crate) use head::Head;
+pub(crate) use attachment::{AttachmentRecord, FreshAttachment};
+pub(crate) use head::{AttachmentCounters, Head};
 pub(crate) use index::{IndexRecord, PathRecord};
 pub(crate) use item::{Fresh, ItemRecord, due};
 pub(crate) use small::{
-    Change, LogicalRecord, decode_lsn, decode_number, encode_lsn, encode_number,
+    AttachmentName, Change, LogicalRecord, decode_lsn, decode_number, encode_lsn, encode_number,
 };
 pub(crate) use version::{VersionKind, VersionRecord};
 

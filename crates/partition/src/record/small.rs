@@ -5,7 +5,7 @@ use model::Lsn;
 
 use super::FORMAT;
 use super::fields::Fields;
-use crate::Result;
+use crate::{Error, Result};
 
 /// Key and unique entries point at an item by number.
 pub(crate) fn encode_number(number: u64) -> Bytes {
@@ -84,6 +84,45 @@ impl LogicalRecord {
     }
 }
 
+/// The name entry of an attachment: its number, and what is needed to remove it without a look at its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AttachmentName {
+    pub(crate) number: u32,
+    pub(crate) text_bytes: u32,
+    /// Bytes of the media that we keep; `None` when the attachment links to something else.
+    pub(crate) media_bytes: Option<u64>,
+}
+
+impl AttachmentName {
+    /// What the attachment counts in its logical partition: text and media.
+    pub(crate) fn bytes(self) -> u64 {
+        u64::from(self.text_bytes) + self.media_bytes.unwrap_or(0)
+    }
+
+    pub(crate) fn encode(self) -> Bytes {
+        let mut bytes = Vec::with_capacity(18);
+        bytes.push(FORMAT);
+        bytes.extend_from_slice(&self.number.to_be_bytes());
+        bytes.extend_from_slice(&self.text_bytes.to_be_bytes());
+        bytes.push(u8::from(self.media_bytes.is_some()));
+        bytes.extend_from_slice(&self.media_bytes.unwrap_or(0).to_be_bytes());
+        bytes.into()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<AttachmentName> {
+        const WHAT: &str = "the name of an attachment";
+        let mut fields = Fields::open(bytes, WHAT)?;
+        let (number, text_bytes) = (fields.u32()?, fields.u32()?);
+        let media_bytes = match (fields.u8()?, fields.u64()?) {
+            (0, _) => None,
+            (1, bytes) => Some(bytes),
+            _ => return Err(Error::Corrupt(WHAT)),
+        };
+        fields.close()?;
+        Ok(AttachmentName { number, text_bytes, media_bytes })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +135,11 @@ mod tests {
         assert_eq!(Change::decode(&change.encode()).unwrap(), change);
         let logical = LogicalRecord { n_items: 1, bytes: 2, lsn: Lsn(3) };
         assert_eq!(LogicalRecord::decode(&logical.encode()).unwrap(), logical);
+        for media_bytes in [None, Some(0), Some(7)] {
+            let name = AttachmentName { number: 1, text_bytes: 2, media_bytes };
+            assert_eq!(AttachmentName::decode(&name.encode()).unwrap(), name);
+            assert!(AttachmentName::decode(&name.encode()[..17]).is_err());
+        }
         assert!(decode_number(&encode_number(5)[..8]).is_err());
         assert!(Change::decode(&[]).is_err());
         assert!(LogicalRecord::decode(&change.encode()).is_err());

@@ -23,10 +23,11 @@ use super::target::Counts;
 use super::{Pace, Stepped, Target};
 use crate::index::{PATHS_MAX, State};
 use crate::keys::{
-    Family, Keys, due_of, number_of_item, number_of_member, number_of_term, place_bound, rest,
+    Family, Keys, due_of, item_of_attached, number_of_item, number_of_member, number_of_term,
+    place_bound, rest,
 };
 use crate::reader::Reader;
-use crate::record::{Change, ItemRecord, LogicalRecord, PathRecord, VersionRecord};
+use crate::record::{AttachmentName, Change, ItemRecord, LogicalRecord, PathRecord, VersionRecord};
 use crate::{Error, Result};
 
 /// What is carried of several legs, in the order of the keys, before the entries of the index.
@@ -40,6 +41,9 @@ const FAMILIES: [Family; 8] = [
     Family::Unique,
     Family::Logical,
 ];
+
+/// What comes after the index.
+const ATTACHED: [Family; 3] = [Family::AttachmentName, Family::Attachment, Family::Media];
 
 /// A step here is longer than one that computes and commits: it may have a thread of its own.
 const STEP_FACTOR: usize = 8;
@@ -164,6 +168,9 @@ impl Carry {
         let mut n_entries = 0;
         while let Some(stage) = self.stages.get(self.stage).copied() {
             let lanes = &mut self.lanes;
+            if stage == Stage::Made {
+                lanes.put_paths(&self.legs);
+            }
             let goes = self.legs.read(stage, |family, key, value| {
                 n_entries += 1;
                 done.moved += key.len() + value.len();
@@ -181,7 +188,6 @@ impl Carry {
             }
             self.stage += 1;
         }
-        self.lanes.put_paths(&self.legs);
         done.is_done = true;
         Ok(done)
     }
@@ -221,11 +227,18 @@ impl Carry {
     }
 }
 
-/// What is read one after the other. Path records of several legs and the state of the index come last, and are made.
+/// What is read one after the other, in the order of the keys. Path records of several legs and the state of the index
+/// are made when their turn comes.
 fn stages(legs: &Legs) -> Vec<Stage> {
-    let Some(paths) = &legs.paths else { return vec![Stage::Whole] };
-    let mut stages: Vec<Stage> = FAMILIES.into_iter().map(Stage::Family).collect();
-    stages.extend(paths.numbers().into_iter().map(Stage::Path));
+    let mut stages = match &legs.paths {
+        None => vec![Stage::Whole],
+        Some(paths) => {
+            let families = FAMILIES.into_iter().map(Stage::Family);
+            families.chain(paths.numbers().into_iter().map(Stage::Path)).collect()
+        }
+    };
+    stages.push(Stage::Made);
+    stages.extend(ATTACHED.map(Stage::Family));
     stages
 }
 
@@ -256,6 +269,15 @@ impl Lanes {
                 self.put_path(key, &PathRecord::decode(&value)?);
                 return Ok(());
             }
+            Family::AttachmentName => {
+                let index = self.members.lane_of(item_of_attached(key)?);
+                let name = AttachmentName::decode(&value)?;
+                if let Some(lane) = self.lanes.get_mut(index) {
+                    lane.counts.add_attachment(name);
+                }
+                index
+            }
+            Family::Attachment | Family::Media => self.members.lane_of(item_of_attached(key)?),
             Family::Purge => return Ok(()),
             Family::Head | Family::IndexState => {
                 return Err(Error::Corrupt("a head was read as an entry"));

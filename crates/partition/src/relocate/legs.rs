@@ -34,11 +34,13 @@ struct Shifts {
 /// Keys that are read from all legs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// All families one after the other, as a single leg has them.
+    /// All families one after the other, as a single leg has them, up to the index.
     Whole,
     Family(Family),
     /// The entries of the index at one path.
     Path(u16),
+    /// The common paths and the state of the index, which are made and not read.
+    Made,
 }
 
 #[derive(Debug)]
@@ -103,6 +105,7 @@ impl Legs {
                 Stage::Whole => family_of(&key)?,
                 Stage::Family(family) => family,
                 Stage::Path(_) => Family::Index,
+                Stage::Made => Family::IndexState,
             };
             if visit(family, &key, value)? == Goes::NoFurther {
                 return Ok(Goes::NoFurther);
@@ -116,6 +119,7 @@ impl Legs {
     fn scan(&self, index: usize, leg: &Leg, stage: Stage) -> Entries {
         let keys = leg.reader.keys;
         let range = match (stage, &self.paths) {
+            (Stage::Made, _) => None,
             (Stage::Whole, _) => Some(keys.between_heads()),
             (Stage::Family(family), _) => Some(keys.family(family)),
             (Stage::Path(number), None) => Some(keys.terms_of(number)),
@@ -177,7 +181,7 @@ impl Shifts {
                 value = record.at(Moment { seq, ..record.moment });
                 None
             }
-            Stage::Whole | Stage::Family(_) => None,
+            Stage::Whole | Stage::Family(_) | Stage::Made => None,
         };
         Ok(Entry { key: changed.unwrap_or(own), value })
     }

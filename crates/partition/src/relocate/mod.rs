@@ -17,6 +17,7 @@
 //! Items keep their numbers (so rids and scan positions hold), their LSNs (so etags, feed positions and session tokens
 //! hold) and their times. A target starts one LSN above all of its sources.
 
+mod attached;
 mod balance;
 mod carry;
 mod legs;
@@ -25,7 +26,7 @@ mod paths;
 mod tap;
 mod target;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{Env, EpkRange, Lsn, RangeId};
@@ -34,9 +35,10 @@ use store::{Batch, Store};
 pub use balance::SplitPoint;
 use carry::Carry;
 pub(crate) use tap::Tap;
+use tap::Touched;
 use target::{Builder, State};
 
-use crate::keys::{Family, Moment, moment_of, number_of_item, place_of};
+use crate::keys::{AttachmentAt, Family, Moment, moment_of, number_of_item, place_of};
 use crate::partition::Partition;
 use crate::reader::{Purges, Reader};
 use crate::record::{Head, ItemRecord, decode_lsn};
@@ -84,6 +86,9 @@ pub struct Stepped {
     pub is_done: bool,
 }
 
+/// Behind every attachment.
+const LAST: AttachmentAt = AttachmentAt { item: u64::MAX, number: u32::MAX };
+
 /// A relocation under way. See the module.
 #[derive(Debug)]
 pub struct Relocation {
@@ -102,13 +107,15 @@ struct Source {
     partition: Partition,
     /// Items up to this number are copied.
     copied: Option<u64>,
+    /// Attachments up to this one are copied.
+    copied_attachment: Option<AttachmentAt>,
     is_copied: bool,
     /// Its items are to be copied one by one.
     is_plain: bool,
-    /// Copied items that were touched since.
-    touched: BTreeSet<u64>,
+    /// Copied items and attachments that were touched since.
+    touched: Touched,
     /// What the writer noted and no snapshot showed yet, with the commit that one must have.
-    noted: VecDeque<(Lsn, BTreeSet<u64>)>,
+    noted: VecDeque<(Lsn, Touched)>,
     /// Versions up to this commit are copied.
     versions: Lsn,
     /// The head that nothing is written after; known when all is done.
@@ -206,7 +213,7 @@ impl Relocation {
                 None => source.is_plain = true,
                 Some(state) => {
                     source.versions = reader.head()?.lsn;
-                    source.copied = Some(u64::MAX);
+                    (source.copied, source.copied_attachment) = (Some(u64::MAX), Some(LAST));
                     readers.push((reader, state));
                 }
             }
@@ -225,6 +232,7 @@ impl Relocation {
         self.carry = None;
         for source in self.sources.iter_mut().filter(|it| !it.is_plain && !it.is_copied).skip(1) {
             (source.is_plain, source.copied, source.versions) = (true, None, Lsn::ZERO);
+            source.copied_attachment = None;
         }
     }
 
@@ -237,15 +245,33 @@ impl Relocation {
             return Ok(Stepped { is_done: true, ..Stepped::default() });
         };
         let reader = source.listen(Partition::reader)?;
+        if source.copied == Some(u64::MAX) {
+            return self.copy_attachments().await;
+        }
         let (states, bytes, is_complete) = source.next_items(&reader, self.pace)?;
         let last = states.last().map(|(number, _)| *number);
         for (_, builder) in &mut self.targets {
             builder.copy(&states).await?;
         }
         source.copied = if is_complete { Some(u64::MAX) } else { last.or(source.copied) };
+        Ok(Stepped { n_items: states.len(), bytes, moved: bytes, is_done: false })
+    }
+
+    /// Copies the next attachments of the source whose items are copied.
+    async fn copy_attachments(&mut self) -> Result<Stepped> {
+        let Some(source) = self.sources.iter_mut().find(|source| !source.is_copied) else {
+            return Ok(Stepped { is_done: true, ..Stepped::default() });
+        };
+        let reader = source.listen(Partition::reader)?;
+        let (states, bytes, is_complete) = source.next_attachments(&reader, self.pace)?;
+        for (_, builder) in &mut self.targets {
+            builder.set_attachments(&states).await?;
+        }
+        let last = states.last().map(|(at, _)| *at);
+        source.copied_attachment =
+            if is_complete { Some(LAST) } else { last.or(source.copied_attachment) };
         source.is_copied = is_complete;
-        let (n_items, is_done) = (states.len(), self.is_copied());
-        Ok(Stepped { n_items, bytes, moved: bytes, is_done })
+        Ok(Stepped { n_items: 0, bytes, moved: bytes, is_done: self.is_copied() })
     }
 
     /// Brings touched items and new versions up to date, as many as fit a step.
@@ -263,6 +289,15 @@ impl Relocation {
                 done.bytes += bytes;
                 done.moved += bytes;
             }
+            let (states, bytes) = source.touched_attachments(&reader, self.pace)?;
+            if !states.is_empty() {
+                done.is_done = false;
+                for (_, builder) in &mut self.targets {
+                    builder.set_attachments(&states).await?;
+                }
+                done.bytes += bytes;
+                done.moved += bytes;
+            }
             let (versions, bytes) = source.next_versions(&reader, self.pace)?;
             if let Some((last, _)) = versions.last() {
                 done.is_done = false;
@@ -277,7 +312,7 @@ impl Relocation {
         Ok(done)
     }
 
-    /// Returns how many items are known to wait for a replay.
+    /// Returns how many items and attachments are known to wait for a replay.
     pub fn n_touched(&self) -> usize {
         self.sources.iter().map(|source| source.touched.len()).sum()
     }
@@ -375,9 +410,10 @@ impl Source {
         Source {
             partition,
             copied: None,
+            copied_attachment: None,
             is_copied: false,
             is_plain: false,
-            touched: BTreeSet::new(),
+            touched: Touched::default(),
             noted: VecDeque::new(),
             versions: Lsn::ZERO,
             last_head: None,
@@ -393,7 +429,7 @@ impl Source {
     /// ones are copied from this look or a later one, as they are after this.
     fn listen(&mut self, look: impl Fn(&Partition) -> Reader) -> Result<Reader> {
         let noted = self.partition.take_touched()?;
-        if !noted.1.is_empty() {
+        if noted.1.len() > 0 {
             self.noted.push_back(noted);
         }
         let reader = look(&self.partition);
@@ -415,9 +451,12 @@ impl Source {
         Ok(self.partition.reader())
     }
 
-    fn take_over(&mut self, touched: &BTreeSet<u64>) {
+    fn take_over(&mut self, touched: &Touched) {
         if let Some(copied) = self.copied {
-            self.touched.extend(touched.range(..=copied));
+            self.touched.items.extend(touched.items.range(..=copied));
+        }
+        if let Some(copied) = self.copied_attachment {
+            self.touched.attachments.extend(touched.attachments.range(..=copied));
         }
     }
 
@@ -440,7 +479,7 @@ impl Source {
     fn touched_items(&mut self, reader: &Reader, pace: Pace) -> Result<(Vec<State>, usize)> {
         let (mut states, mut bytes) = (Vec::new(), 0);
         while !pace.is_full(states.len(), bytes) {
-            let Some(number) = self.touched.pop_first() else { break };
+            let Some(number) = self.touched.items.pop_first() else { break };
             let record = reader.item(number)?;
             bytes += record.as_ref().map_or(0, |record| record.text().len());
             states.push((number, record));

@@ -5,18 +5,31 @@ use std::collections::BTreeSet;
 use model::Lsn;
 use store::Batch;
 
-use crate::keys::number_if_item;
+use crate::keys::{AttachmentAt, attachment_if_record, number_if_item};
 use crate::partition::Partition;
 use crate::{Error, Result};
 
-// Limit: items written again while they are copied, eight bytes each and some more. A relocation that falls further
+/// What was written: items by number, and attachments.
+#[derive(Debug, Default)]
+pub(super) struct Touched {
+    pub(super) items: BTreeSet<u64>,
+    pub(super) attachments: BTreeSet<AttachmentAt>,
+}
+
+impl Touched {
+    pub(super) fn len(&self) -> usize {
+        self.items.len() + self.attachments.len()
+    }
+}
+
+// Limit: items and attachments written again while they are copied, eight bytes each and some more. A relocation that falls further
 // behind gives up.
 const TOUCHED_MAX: usize = 8_000_000;
 
 /// Lives in the writer, under its lock, while the partition is the source of a relocation.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
-    touched: BTreeSet<u64>,
+    touched: Touched,
     has_overflowed: bool,
     /// No write gets in any more. Stays so for ever once another partition has taken over.
     is_fenced: bool,
@@ -25,10 +38,16 @@ pub(crate) struct Tap {
 impl Tap {
     /// Notes the items of a batch that is being submitted.
     pub(crate) fn note(&mut self, batch: &Batch) {
-        self.touched.extend(batch.writes().iter().filter_map(|write| number_if_item(&write.key)));
+        for write in batch.writes() {
+            if let Some(number) = number_if_item(&write.key) {
+                self.touched.items.insert(number);
+            } else if let Some(at) = attachment_if_record(&write.key) {
+                self.touched.attachments.insert(at);
+            }
+        }
         if self.touched.len() > TOUCHED_MAX {
             self.has_overflowed = true;
-            self.touched.clear();
+            self.touched = Touched::default();
         }
     }
 
@@ -60,15 +79,15 @@ impl Partition {
         }
     }
 
-    /// Takes the numbers of the items that were touched since the last call. A snapshot that has the returned commit
+    /// Takes what was touched since the last call. A snapshot that has the returned commit
     /// shows what was done to them.
-    pub(super) fn take_touched(&self) -> Result<(Lsn, BTreeSet<u64>)> {
+    pub(super) fn take_touched(&self) -> Result<(Lsn, Touched)> {
         let mut writer = self.inner().writer.lock();
         let lsn = writer.head.lsn;
         match &mut writer.tap {
             Some(tap) if tap.has_overflowed => Err(Error::RelocationBehind),
             Some(tap) => Ok((lsn, std::mem::take(&mut tap.touched))),
-            None => Ok((lsn, BTreeSet::new())),
+            None => Ok((lsn, Touched::default())),
         }
     }
 

@@ -18,8 +18,8 @@ use crate::index::{Book, TermChange};
 use crate::keys::{Keys, Moment, Place, moment_of, split_epk};
 use crate::reader::Purges;
 use crate::record::{
-    Change, Head, ItemRecord, LogicalRecord, VersionRecord, decode_number, encode_lsn,
-    encode_number,
+    AttachmentName, Change, Head, ItemRecord, LogicalRecord, VersionRecord, decode_number,
+    encode_lsn, encode_number,
 };
 use crate::transaction::{Ground, claims_of};
 use crate::{Error, Result, Settings};
@@ -34,7 +34,7 @@ pub(super) type State = (u64, Option<ItemRecord>);
 #[derive(Debug)]
 pub(super) struct Builder {
     store: Arc<dyn Store>,
-    keys: Keys,
+    pub(super) keys: Keys,
     epks: EpkRange,
     settings: Arc<Settings>,
     pub(super) head: Head,
@@ -44,7 +44,7 @@ pub(super) struct Builder {
     is_merge: bool,
     in_flight: Vec<Commit>,
     /// Counters as they are after what is in flight.
-    recent: HashMap<Place, LogicalRecord>,
+    pub(super) recent: HashMap<Place, LogicalRecord>,
 }
 
 /// What a partition has.
@@ -53,9 +53,16 @@ pub(super) struct Counts {
     n_items: u64,
     bytes: u64,
     n_logical: u64,
+    n_attachments: u64,
+    media_bytes: u64,
 }
 
 impl Counts {
+    pub(super) fn add_attachment(&mut self, name: AttachmentName) {
+        self.n_attachments += 1;
+        self.media_bytes += name.media_bytes.unwrap_or(0);
+    }
+
     pub(super) fn add(&mut self, logical: LogicalRecord) {
         self.n_items += logical.n_items;
         self.bytes += logical.bytes;
@@ -64,16 +71,16 @@ impl Counts {
 }
 
 /// One batch in the making.
-struct Sheet {
-    snapshot: Arc<dyn Snapshot>,
-    batch: Batch,
+pub(super) struct Sheet {
+    pub(super) snapshot: Arc<dyn Snapshot>,
+    pub(super) batch: Batch,
     counters: HashMap<Place, Counters>,
     moments: HashSet<Moment>,
 }
 
-struct Counters {
+pub(super) struct Counters {
     before: LogicalRecord,
-    now: LogicalRecord,
+    pub(super) now: LogicalRecord,
 }
 
 impl Builder {
@@ -112,11 +119,17 @@ impl Builder {
 
     /// Takes over entries that came into the empty partition as they were elsewhere.
     pub(super) fn adopt(&mut self, counts: Counts) -> Result<()> {
-        let Counts { n_items, bytes, n_logical } = counts;
+        let Counts { n_items, bytes, n_logical, n_attachments, media_bytes } = counts;
         (self.head.n_items, self.head.bytes, self.head.n_logical) = (n_items, bytes, n_logical);
+        self.head.attachments.n_attachments = n_attachments;
+        self.head.attachments.media_bytes = media_bytes;
         self.book = Book::load(&*self.store.snapshot(), self.keys, n_items)?;
         self.book.adopt(&self.settings.index_policy, n_items);
         Ok(())
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<dyn Snapshot> {
+        self.store.snapshot()
     }
 
     pub(super) fn owns(&self, place: &[u8]) -> Result<bool> {
@@ -140,7 +153,7 @@ impl Builder {
     }
 
     /// Waits until everything written is there to be read.
-    async fn settle(&mut self) -> Result<()> {
+    pub(super) async fn settle(&mut self) -> Result<()> {
         for commit in std::mem::take(&mut self.in_flight) {
             commit.await?;
         }
@@ -240,7 +253,7 @@ impl Builder {
     }
 
     /// Writes the counters of the logical partitions that a sheet touched, and moves the head's along.
-    fn count(&mut self, sheet: &mut Sheet) {
+    pub(super) fn count(&mut self, sheet: &mut Sheet) {
         let head = &mut self.head;
         for (place, Counters { before, now }) in sheet.counters.drain() {
             head.n_items = (head.n_items + now.n_items).saturating_sub(before.n_items);
@@ -248,7 +261,8 @@ impl Builder {
             let exists = |record: LogicalRecord| u64::from(record.n_items > 0);
             head.n_logical = (head.n_logical + exists(now)).saturating_sub(exists(before));
             let key = self.keys.logical(&place);
-            if now.n_items == 0 {
+            // Attachments may come before their item, or stay a step longer.
+            if now.n_items == 0 && now.bytes == 0 {
                 sheet.batch.delete(key);
             } else {
                 sheet.batch.put(key, now.encode());
@@ -294,7 +308,7 @@ impl Builder {
 
     /// Submits a batch with what changed in the book and the head. Batches arrive in order, each on the head of the
     /// one before: if one fails, so do all after it.
-    fn commit(&mut self, mut batch: Batch) {
+    pub(super) fn commit(&mut self, mut batch: Batch) {
         self.book.save(self.keys, &mut batch);
         let head_bytes = self.head.encode();
         let built_on = std::mem::replace(&mut self.head_bytes, head_bytes.clone());
@@ -317,7 +331,7 @@ fn next_seq(snapshot: &dyn Snapshot, keys: Keys, moment: Moment) -> Result<u16> 
 }
 
 impl Sheet {
-    fn new(snapshot: Arc<dyn Snapshot>) -> Sheet {
+    pub(super) fn new(snapshot: Arc<dyn Snapshot>) -> Sheet {
         let (counters, moments) = (HashMap::new(), HashSet::new());
         Sheet { snapshot, batch: Batch::new(), counters, moments }
     }
@@ -326,7 +340,7 @@ impl Sheet {
         self.snapshot.get(&keys.item(number))?.map(ItemRecord::decode).transpose()
     }
 
-    fn counters_of(
+    pub(super) fn counters_of(
         &mut self,
         keys: Keys,
         recent: &HashMap<Place, LogicalRecord>,

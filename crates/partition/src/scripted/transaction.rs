@@ -5,6 +5,7 @@
 
 use model::{Charge, ETag, Lsn, Rid, RidKind, Status};
 
+use crate::attachments::render as render_attachment;
 use crate::charge;
 use crate::partition::Partition;
 use crate::reader::render;
@@ -124,6 +125,17 @@ impl Transaction {
                 let settings = &self.ground.settings;
                 let body = render(settings, *number, record.text(), &etag, record.ts, None);
                 ItemOutcome { body: Some(body), ..plain(Some(etag), Some(record.moment.lsn)) }
+            }
+            Shown::AttachmentStored { at, record } => {
+                let (settings, etag) = (&self.ground.settings, record.etag());
+                let body = render_attachment(settings, *at, &record.text, &etag, record.ts);
+                ItemOutcome { body: Some(body), ..plain(Some(etag), Some(record.lsn)) }
+            }
+            Shown::AttachmentWritten { at, slot, new } => {
+                let etag = self.paused.attached.slots[*slot].etag();
+                let settings = &self.ground.settings;
+                let render = |etag| render_attachment(settings, *at, &new.text, etag, self.ts);
+                ItemOutcome { body: etag.as_ref().map(render), ..plain(etag, None) }
             }
             Shown::Written { slot, .. } => {
                 let slot = &self.paused.slots[*slot];

@@ -9,14 +9,18 @@ use bytes::Bytes;
 use model::{Charge, ETag, Lsn, Status};
 use store::Batch;
 
+use super::attached::NewAttachment;
+use super::attached_draft::AttachedDraft;
 use super::run::Running;
 use super::slot::{Base, Image, Slot};
 use super::step::{Ground, New};
+use crate::attachments::render as render_attachment;
 use crate::index::{Book, BookView, TermChange};
-use crate::keys::Moment;
+use crate::keys::{AttachmentAt, Moment};
 use crate::reader::render;
 use crate::record::{
-    Change, Fresh, Head, ItemRecord, LogicalRecord, VersionKind, VersionRecord, due, encode_number,
+    AttachmentRecord, Change, Fresh, Head, ItemRecord, LogicalRecord, VersionKind, VersionRecord,
+    due, encode_number,
 };
 use crate::{ItemOutcome, Result};
 
@@ -49,6 +53,16 @@ pub(crate) enum Shown {
         slot: usize,
         new: Arc<New>,
     },
+    AttachmentStored {
+        at: AttachmentAt,
+        record: Arc<AttachmentRecord>,
+    },
+    AttachmentWritten {
+        at: AttachmentAt,
+        /// Its slot among the attachments.
+        slot: usize,
+        new: Arc<NewAttachment>,
+    },
 }
 
 impl Shown {
@@ -58,6 +72,8 @@ impl Shown {
             Shown::Nothing | Shown::Unchanged { .. } => 0,
             Shown::Stored { record, .. } => record.text().len(),
             Shown::Written { new, .. } => new.record.text().len(),
+            Shown::AttachmentStored { record, .. } => record.text.len(),
+            Shown::AttachmentWritten { new, .. } => new.text.len(),
         }
     }
 }
@@ -93,11 +109,11 @@ struct SlotDraft {
 
 /// Entries that go, whatever comes. They stand before everything else in the batch.
 #[derive(Debug, Default)]
-struct Deletes {
+pub(super) struct Deletes {
     /// Of families that writers read.
-    visible: Vec<Bytes>,
+    pub(super) visible: Vec<Bytes>,
     /// Of all others.
-    silent: Vec<Vec<u8>>,
+    pub(super) silent: Vec<Vec<u8>>,
 }
 
 /// All that a transaction changes, but for its LSN, its time and the numbers of new items.
@@ -108,6 +124,7 @@ pub(crate) struct Draft {
     deletes: Deletes,
     unique_puts: Vec<(Bytes, usize)>,
     versions: Vec<VersionDraft>,
+    attached: Option<AttachedDraft>,
     logical_key: Bytes,
     before: LogicalRecord,
     after: LogicalRecord,
@@ -138,6 +155,8 @@ impl Running<'_> {
             .filter_map(|(key, holder)| Some((key.clone(), (*holder)?)))
             .filter(|(key, slot)| is_written(&self.slots[*slot]) && !stays(key, *slot))
             .collect();
+        let next = self.view.attachments.next;
+        let attached = self.attached.finish(ground, next, &mut deletes)?;
         let book = &self.view.book;
         let slots = self.slots.into_iter().map(|slot| slot.finish(ground, book, &mut deletes));
         let slots = slots.collect::<Result<_>>()?;
@@ -147,6 +166,7 @@ impl Running<'_> {
             deletes,
             unique_puts,
             versions: self.versions,
+            attached,
             logical_key: ground.keys.logical(&ground.place).into(),
             before: self.before,
             after: LogicalRecord { n_items: self.n_items, bytes: self.bytes, lsn: Lsn::ZERO },
@@ -205,8 +225,8 @@ impl Slot {
 }
 
 /// Collects a batch and, beside it, the writes that later writers must see before it is acknowledged.
-struct Writes<'a> {
-    batch: &'a mut Batch,
+pub(super) struct Writes<'a> {
+    pub(super) batch: &'a mut Batch,
     visible: &'a mut Vec<(Bytes, Option<Bytes>)>,
 }
 
@@ -216,7 +236,7 @@ impl Writes<'_> {
         self.batch.delete(key);
     }
 
-    fn put(&mut self, key: Bytes, value: Bytes) {
+    pub(super) fn put(&mut self, key: Bytes, value: Bytes) {
         self.visible.push((key.clone(), Some(value.clone())));
         self.batch.put(key, value);
     }
@@ -281,6 +301,9 @@ impl Draft {
                 put.seal(ground, *number, Moment { lsn, seq }, ts, &mut writes);
                 seq += 1;
             }
+        }
+        if let Some(attached) = self.attached {
+            attached.seal(ground, &mut head.attachments, lsn, ts, &mut writes);
         }
         count(head, self.before, self.after);
         let after = LogicalRecord { lsn, ..self.after };
@@ -367,7 +390,19 @@ impl Done {
                 let body = render(settings, number, new.record.text(), &etag, sealed.ts, None);
                 (Some(body), Some(etag), Some(sealed.lsn))
             }
-            (Shown::Nothing | Shown::Written { .. }, _) => (None, None, None),
+            (Shown::AttachmentStored { at, record }, _) => {
+                let etag = record.etag();
+                let body = render_attachment(settings, at, &record.text, &etag, record.ts);
+                (Some(body), Some(etag), Some(record.lsn))
+            }
+            (Shown::AttachmentWritten { at, new, .. }, Some(sealed)) => {
+                let etag = ETag::from_lsn(sealed.lsn, u64::from(sealed.ts));
+                let body = render_attachment(settings, at, &new.text, &etag, sealed.ts);
+                (Some(body), Some(etag), Some(sealed.lsn))
+            }
+            (Shown::Nothing | Shown::Written { .. } | Shown::AttachmentWritten { .. }, _) => {
+                (None, None, None)
+            }
         };
         ItemOutcome { status: self.status, body, etag, item_lsn, charge: self.charge }
     }

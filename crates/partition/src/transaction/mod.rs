@@ -7,6 +7,8 @@
 //! Invariant: running reads only the view and changes nothing, so a run that turns out to be stale is thrown away
 //! and repeated.
 
+mod attached;
+mod attached_draft;
 mod draft;
 mod run;
 mod slot;

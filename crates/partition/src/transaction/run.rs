@@ -7,6 +7,7 @@ use bytes::Bytes;
 use model::{Charge, ItemBody, Status};
 use query::Statement;
 
+use super::attached::Attached;
 use super::draft::{Done, Draft, Shown, VersionDraft};
 use super::slot::{Base, Image, Slot};
 use super::step::{Action, Ground, New, Step};
@@ -73,6 +74,7 @@ pub(crate) struct Running<'a> {
     pub(super) n_items: u64,
     pub(super) bytes: u64,
     pub(super) versions: Vec<VersionDraft>,
+    pub(super) attached: Attached,
 }
 
 /// A running transaction between two steps, free of what it borrows.
@@ -86,18 +88,38 @@ pub(crate) struct Paused {
     n_items: u64,
     bytes: u64,
     versions: Vec<VersionDraft>,
+    pub(crate) attached: Attached,
 }
 
 impl<'a> Running<'a> {
     pub(crate) fn pause(self) -> Paused {
-        let Running { slots, by_id, uniques, released, before, n_items, bytes, versions, .. } =
-            self;
-        Paused { slots, by_id, uniques, released, before, n_items, bytes, versions }
+        Paused {
+            slots: self.slots,
+            by_id: self.by_id,
+            uniques: self.uniques,
+            released: self.released,
+            before: self.before,
+            n_items: self.n_items,
+            bytes: self.bytes,
+            versions: self.versions,
+            attached: self.attached,
+        }
     }
 
     pub(crate) fn resume(ground: &'a Ground, view: &'a View, paused: Paused) -> Running<'a> {
-        let Paused { slots, by_id, uniques, released, before, n_items, bytes, versions } = paused;
-        Running { ground, view, slots, by_id, uniques, released, before, n_items, bytes, versions }
+        Running {
+            ground,
+            view,
+            slots: paused.slots,
+            by_id: paused.by_id,
+            uniques: paused.uniques,
+            released: paused.released,
+            before: paused.before,
+            n_items: paused.n_items,
+            bytes: paused.bytes,
+            versions: paused.versions,
+            attached: paused.attached,
+        }
     }
 
     /// The id of the live item with this number, if it belongs to the logical partition.
@@ -131,6 +153,7 @@ impl<'a> Running<'a> {
             n_items: before.n_items,
             bytes: before.bytes,
             versions: Vec::new(),
+            attached: Attached::default(),
         })
     }
 
@@ -145,6 +168,7 @@ impl<'a> Running<'a> {
             }
             Action::Delete { id } => self.delete(step, id),
             Action::Read { id } => return self.read(step, id),
+            Action::Attachment { item, op } => self.attachment(step, item, op),
             Action::Reap { id, number } => self.reap(id, *number),
         };
         done.map_err(Error::of_write)
@@ -255,7 +279,7 @@ impl<'a> Running<'a> {
     }
 
     /// The live item that has the id. A dead one is left to the sweeper.
-    fn existing(&mut self, id: &str) -> Result<usize> {
+    pub(super) fn existing(&mut self, id: &str) -> Result<usize> {
         let slot = self.find(id)?.ok_or(Error::missing())?;
         if self.death(slot).is_some() { Err(Error::missing()) } else { Ok(slot) }
     }
@@ -310,11 +334,7 @@ impl<'a> Running<'a> {
     fn write(&mut self, slot: usize, new: &Arc<New>) -> Result<usize> {
         let old_bytes = self.slots[slot].text().len() as u64;
         let new_bytes = new.record.text().len() as u64;
-        let limit = self.ground.settings.logical_bytes_max;
-        let is_over = self.bytes.saturating_sub(old_bytes) + new_bytes > limit;
-        if is_over && new_bytes > old_bytes {
-            return Err(Error::LogicalPartitionFull { bytes_max: limit });
-        }
+        self.check_room(old_bytes, new_bytes)?;
         self.claim(slot, new)?;
         let is_create = matches!(self.slots[slot].image, Image::Absent);
         self.keep_version(
@@ -352,7 +372,18 @@ impl<'a> Running<'a> {
         Ok(charge::conflict(n_terms, is_unique_key))
     }
 
+    /// Checks that the logical partition may grow as asked; it may always shrink.
+    pub(super) fn check_room(&self, old_bytes: u64, new_bytes: u64) -> Result<()> {
+        let limit = self.ground.settings.logical_bytes_max;
+        let is_over = self.bytes.saturating_sub(old_bytes) + new_bytes > limit;
+        if is_over && new_bytes > old_bytes {
+            return Err(Error::LogicalPartitionFull { bytes_max: limit });
+        }
+        Ok(())
+    }
+
     fn remove(&mut self, slot: usize, kind: VersionKind) -> Result<()> {
+        self.detach(slot)?;
         self.look_up_terms(slot)?;
         self.release(slot)?;
         self.keep_version(slot, kind, None);

@@ -7,6 +7,7 @@ use model::{Component, Env, ItemBody, PartitionKey};
 use query::Statement;
 
 use super::unique;
+use crate::attachments::{AttachmentCall, AttachmentOp};
 use crate::keys::{Keys, Place};
 use crate::record::Fresh;
 use crate::{Error, ItemCall, ItemOp, Logical, Patch, Result, Settings};
@@ -57,6 +58,11 @@ pub(crate) enum Action {
     },
     Read {
         id: String,
+    },
+    /// Does something with an attachment of the item.
+    Attachment {
+        item: String,
+        op: AttachmentOp,
     },
     /// Removes the item if it is still this one and still dead; otherwise does nothing.
     Reap {
@@ -116,6 +122,11 @@ impl Step {
             if_none_match: None,
             minimal: true,
         }
+    }
+
+    pub(crate) fn attachment(call: AttachmentCall) -> Step {
+        let AttachmentCall { item, op, if_match, if_none_match } = call;
+        Step { action: Action::Attachment { item, op }, if_match, if_none_match, minimal: false }
     }
 
     pub(crate) fn is_read(&self) -> bool {

@@ -9,6 +9,7 @@ use store::Snapshot;
 use crate::Result;
 use crate::index::BookView;
 use crate::reader::Liveness;
+use crate::record::AttachmentCounters;
 
 /// A submitted write that the store has not acknowledged; `value` is `None` for a delete.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub(crate) struct View {
     pub(crate) base: Lsn,
     pub(crate) generation: u64,
     pub(crate) book: BookView,
+    /// As of the last submitted commit.
+    pub(crate) attachments: AttachmentCounters,
 }
 
 impl View {

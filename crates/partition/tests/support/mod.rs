@@ -12,8 +12,9 @@ use model::{
     RangeId, Rid, Value,
 };
 use partition::{
-    Applied, BatchApplied, ChangePage, Error, ItemCall, ItemOp, LOGICAL_BYTES_MAX, Logical,
-    PageLimits, Partition, Patch, Result, Scope, Settings,
+    Applied, AttachmentBody, AttachmentCall, AttachmentContent, AttachmentOp, BatchApplied,
+    ChangePage, Error, ItemCall, ItemOp, LOGICAL_BYTES_MAX, Logical, PageLimits, Partition, Patch,
+    Result, Scope, Settings,
 };
 use store::{Batch, Store};
 
@@ -131,6 +132,28 @@ impl World {
         Ok(json(&outcome.body.unwrap()))
     }
 
+    pub(crate) async fn attach(&self, key: &str, item: &str, op: AttachmentOp) -> Result<Applied> {
+        self.partition.apply_attachment(&self.at(key), AttachmentCall::new(item, op)).await
+    }
+
+    pub(crate) fn attachment(&self, key: &str, item: &str, id: &str) -> Result<Value> {
+        let outcome = self.partition.read_attachment(&self.at(key), item, id, None)?;
+        Ok(json(&outcome.body.unwrap()))
+    }
+
+    /// The ids of an item's attachments, through pages of two.
+    pub(crate) fn attachments(&self, key: &str, item: &str) -> Vec<String> {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.partition.attachments(&self.at(key), item, after, limits(2)).unwrap();
+            found.extend(page.attachments.iter().map(|text_of| text(&json(text_of), "id")));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return found,
+            }
+        }
+    }
+
     pub(crate) async fn batch(&self, key: &str, ops: Vec<ItemOp>) -> Result<BatchApplied> {
         let calls = ops.into_iter().map(ItemCall::new).collect();
         self.partition.apply_batch(&self.at(key), calls).await
@@ -239,6 +262,45 @@ pub(crate) fn read(id: &str) -> ItemOp {
 
 pub(crate) fn patch(id: &str, body: &str) -> ItemOp {
     ItemOp::Patch { id: id.to_owned(), patch: Patch::parse(body.as_bytes()).unwrap() }
+}
+
+fn attachment(body: &str) -> AttachmentContent {
+    AttachmentContent::Json(AttachmentBody::parse(body.as_bytes()).unwrap())
+}
+
+pub(crate) fn create_attachment(body: &str) -> AttachmentOp {
+    AttachmentOp::Create(attachment(body))
+}
+
+pub(crate) fn upsert_attachment(body: &str) -> AttachmentOp {
+    AttachmentOp::Upsert(attachment(body))
+}
+
+pub(crate) fn replace_attachment(id: &str, body: &str) -> AttachmentOp {
+    AttachmentOp::Replace { id: id.to_owned(), content: attachment(body) }
+}
+
+pub(crate) fn delete_attachment(id: &str) -> AttachmentOp {
+    AttachmentOp::Delete { id: id.to_owned() }
+}
+
+fn media(content_type: &str, bytes: &Bytes) -> partition::Media {
+    partition::Media { content_type: content_type.to_owned(), bytes: bytes.clone() }
+}
+
+/// An upsert of an attachment from its media.
+pub(crate) fn upload(id: &str, content_type: &str, bytes: &Bytes) -> AttachmentOp {
+    let media = media(content_type, bytes);
+    AttachmentOp::Upsert(AttachmentContent::media(id.to_owned(), media).unwrap())
+}
+
+pub(crate) fn replace_media(id: &str, content_type: &str, bytes: &Bytes) -> AttachmentOp {
+    AttachmentOp::ReplaceMedia { id: id.to_owned(), media: media(content_type, bytes) }
+}
+
+/// Bytes that are not all the same.
+pub(crate) fn bytes(n_bytes: usize, seed: u8) -> Bytes {
+    (0..=250).cycle().take(n_bytes).map(|byte: u8| byte ^ seed).collect::<Vec<u8>>().into()
 }
 
 /// Status and sub-status of a failure.

@@ -47,6 +47,28 @@ pub fn with_system_properties(
     item
 }
 
+/// Returns an attachment as a client reads it: its text with the system properties at the end.
+///
+/// `text` is an object with at least one property; `item_link` is the `_self` of the attachment's item.
+pub fn with_attachment_properties(
+    text: &[u8],
+    rid: &Rid,
+    item_link: &str,
+    etag: &ETag,
+    ts: u64,
+) -> Vec<u8> {
+    let mut attachment = Vec::with_capacity(text.len() + item_link.len() + ROOM);
+    attachment.extend_from_slice(text.strip_suffix(b"}").unwrap_or(text));
+    attachment.extend_from_slice(b",\"_rid\":");
+    write_string(&rid.to_string(), &mut attachment);
+    attachment.extend_from_slice(b",\"_self\":");
+    write_string(&format!("{item_link}attachments/{rid}/"), &mut attachment);
+    attachment.extend_from_slice(b",\"_etag\":");
+    write_etag(etag.as_str(), &mut attachment);
+    attachment.extend_from_slice(format!(",\"_ts\":{ts}}}").as_bytes());
+    attachment
+}
+
 /// Appends an etag as a JSON string. Most are plain but for the quotes at both ends.
 fn write_etag(etag: &str, item: &mut Vec<u8>) {
     let inside = etag.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
