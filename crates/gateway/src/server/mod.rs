@@ -6,10 +6,13 @@
 //! Invariants: a connection holds one permit from accept to close, so their number is bounded; every
 //! step before the first request has a deadline; shutdown waits for requests, not for idle clients.
 
+mod lingering;
 mod prefixed;
 mod settled;
+mod unread;
 
 use std::{
+    convert::Infallible,
     io,
     net::SocketAddr,
     pin::pin,
@@ -17,7 +20,9 @@ use std::{
     time::Duration,
 };
 
+use http::Request;
 use hyper::{
+    body::Incoming,
     server::conn::{http1, http2},
     service::service_fn,
 };
@@ -34,7 +39,11 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use self::{prefixed::Prefixed, settled::Settled};
+use self::{
+    lingering::{Lingering, Unread},
+    prefixed::Prefixed,
+    settled::Settled,
+};
 use crate::{account_document::Arrival, gateway::State, options::Limits, service};
 
 /// Limit: pause after a failed accept, e.g. when file descriptors have run out.
@@ -199,12 +208,23 @@ impl Connection {
             Some(version) => (version, Greeting::default()),
             None => self.greeting.run(sniff(&mut stream)).await?,
         };
-        let io = TokioIo::new(Prefixed::new(greeting.bytes, greeting.length, stream));
+        let unread = Unread::default();
+        let stream = Prefixed::new(greeting.bytes, greeting.length, stream);
+        let io = TokioIo::new(Lingering::new(stream, unread.clone()));
         let state = Arc::clone(&self.state);
-        let service = service_fn(move |request| {
-            let state = Arc::clone(&state);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (state, unread) = (Arc::clone(&state), unread.clone());
             async move {
-                Ok::<_, std::convert::Infallible>(service::answer(&state, request, arrival).await)
+                let (parts, mut body) = request.into_parts();
+                let expects_to_be_asked = unread::expects_to_be_asked(&parts.headers);
+                let request = Request::from_parts(parts, &mut body);
+                let response = service::answer(&state, request, arrival).await;
+                Ok::<_, Infallible>(match version {
+                    Version::Http1 => {
+                        unread::over_http1(response, body, &unread, expects_to_be_asked).await
+                    }
+                    Version::Http2 => unread::over_http2(response, body),
+                })
             }
         });
         let limits = &self.state.options.limits;
