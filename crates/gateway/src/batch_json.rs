@@ -120,8 +120,8 @@ fn partition_key(value: &Value) -> Result<PartitionKey, String> {
     PartitionKey::from_header(&text).map_err(|error| error.to_string())
 }
 
-/// Writes the body of a response.
-pub(crate) fn encode(results: &[BatchResult]) -> Vec<u8> {
+/// Writes the body of a response. Sub-statuses are left out for those who do not know them.
+pub(crate) fn encode(results: &[BatchResult], has_substatus: bool) -> Vec<u8> {
     let bodies: usize =
         results.iter().filter_map(|result| result.body.as_ref()).map(Bytes::len).sum();
     let mut out = Vec::with_capacity(bodies + 128 * results.len() + 2);
@@ -130,7 +130,7 @@ pub(crate) fn encode(results: &[BatchResult]) -> Vec<u8> {
         if index > 0 {
             out.push(b',');
         }
-        encode_result(&mut out, result);
+        encode_result(&mut out, result, has_substatus);
     }
     out.push(b']');
     out
@@ -142,16 +142,14 @@ fn exact(charge: Charge) -> Number {
     Number::from_f64(charge.as_f64()).unwrap_or_else(|| Number::from_u64(charge.hundredths() / 100))
 }
 
-fn encode_result(out: &mut Vec<u8>, result: &BatchResult) {
+fn encode_result(out: &mut Vec<u8>, result: &BatchResult, has_substatus: bool) {
     let status = result.status;
     // Writing into memory does not fail.
-    let _ = write!(
-        out,
-        "{{\"statusCode\":{},\"subStatusCode\":{},\"requestCharge\":{}",
-        status.code,
-        status.sub,
-        exact(result.charge)
-    );
+    let _ = write!(out, "{{\"statusCode\":{}", status.code);
+    if has_substatus {
+        let _ = write!(out, ",\"subStatusCode\":{}", status.sub);
+    }
+    let _ = write!(out, ",\"requestCharge\":{}", exact(result.charge));
     if let Some(etag) = &result.etag {
         out.extend_from_slice(b",\"eTag\":");
         write_string(out, etag.as_str());
@@ -228,7 +226,7 @@ mod tests {
         };
         let etag = ETag::from_lsn(Lsn(1), 2);
         let text =
-            encode(&[result(Some("{\"id\":\"1\"}"), Some(etag.clone())), result(None, None)]);
+            encode(&[result(Some("{\"id\":\"1\"}"), Some(etag.clone())), result(None, None)], true);
         let value = model::json::parse(&text).unwrap();
         let rows = value.as_array().unwrap();
         assert_eq!(rows[0].get("statusCode").unwrap().as_f64(), Some(410.0));
@@ -237,6 +235,8 @@ mod tests {
         assert_eq!(rows[0].get("eTag").unwrap().as_str(), Some(etag.as_str()));
         assert!(rows[0].get("resourceBody").unwrap().as_object().is_some());
         assert!(rows[1].get("resourceBody").is_none());
-        assert_eq!(encode(&[]), b"[]");
+        assert_eq!(encode(&[], true), b"[]");
+        let of_2018 = encode(&[result(None, None)], false);
+        assert!(!String::from_utf8_lossy(&of_2018).contains("subStatusCode"));
     }
 }

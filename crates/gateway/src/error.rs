@@ -94,6 +94,14 @@ pub(crate) enum Error {
         "The continuation token limit {value} is invalid. Please pass in a valid continuation token size limit which must be a positive integer."
     )]
     ContinuationLimitInvalid { value: String },
+    #[error(
+        "The continuation token limit specified is not large enough. Please pass in a valid continuation token size limit which must be a positive integer."
+    )]
+    ContinuationLimitSmall,
+    #[error(
+        "Invalid API version. Ensure a valid x-ms-version header value is passed. Please update to the latest version of Azure Cosmos DB SDK."
+    )]
+    VersionInvalid,
     #[error(transparent)]
     Session(#[from] model::SessionTokenError),
     #[error(transparent)]
@@ -184,6 +192,8 @@ impl Failure for Error {
             | Self::HeaderInvalid { .. }
             | Self::PageSizeInvalid { .. }
             | Self::ContinuationLimitInvalid { .. }
+            | Self::ContinuationLimitSmall
+            | Self::VersionInvalid
             | Self::OperationUnsupported(_)
             | Self::BodyInvalid { .. }
             | Self::BinaryJson(_)

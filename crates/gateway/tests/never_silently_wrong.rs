@@ -74,7 +74,7 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("authorization", Some((read(), "nonsense", 401))),
         ("x-ms-date", Some((read(), "nonsense", 401))),
         ("date", None),          // used without x-ms-date only: tests/auth.rs
-        ("x-ms-version", None),  // any version is served
+        ("x-ms-version", Some((read(), "2015-01-01", 400))),
         ("x-ms-activity-id", None), // a bad one is replaced
         ("content-type", Some((attachment().header("slug", "x"), "junt/test", 400))),
         ("slug", Some((attachment().header("content-type", "image/png"), "a%2Fb", 400))),
@@ -116,6 +116,8 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("x-ms-cosmos-populateindexmetrics", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-cosmos-populateindexmetrics-v2", Some((post().header("content-type", "application/query+json"), "x", 400))),
         ("x-ms-cosmos-populatequeryadvice", Some((post().header("content-type", "application/query+json"), "x", 400))),
+        ("x-ms-documentdb-content-serialization-format", Some((read(), "x", 400))),
+        ("x-ms-cosmos-supported-serialization-formats", None), // a mistake means text
         ("x-ms-cosmos-is-query-plan-request", Some((post(), "x", 400))),
         ("x-ms-cosmos-supported-query-features", Some((Call::post("/dbs/d/colls/c/docs", r#"{"query":"SELECT VALUE COUNT(1) FROM c"}"#).header("x-ms-cosmos-is-query-plan-request", "True"), "Top", 400))),
         ("x-ms-cosmos-is-batch-request", Some((post(), "x", 400))),

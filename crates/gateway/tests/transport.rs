@@ -70,7 +70,8 @@ async fn the_certificate_is_exported_and_covers_local_names() {
 #[tokio::test]
 async fn a_request_takes_little_room() {
     let server = Server::start().await;
-    let request = http::Request::new(http_body_util::Full::new(bytes::Bytes::new()));
+    let mut request = http::Request::new(http_body_util::Full::new(bytes::Bytes::new()));
+    *request.uri_mut() = "/dbs".parse().unwrap();
     let answer = server.gateway.answer(request);
     let n_bytes = size_of_val(&answer);
     assert!(n_bytes <= 4096, "{n_bytes} bytes");
@@ -115,6 +116,68 @@ async fn bodies_beyond_the_limit_answer_413_even_to_clients_that_send_first() {
     }
     let over_item = format!("{{\"id\":\"1\",\"pk\":\"a\",\"x\":\"{}\"}}", "x".repeat(2 << 20));
     server.send(Call::create("a", over_item)).await.assert_error(413);
+}
+
+/// Clients that send all before they look for an answer find it, however much that is.
+#[tokio::test]
+async fn huge_bodies_are_answered_on_every_protocol() {
+    let server = Server::start().await.with_container().await;
+    for protocol in Protocol::ALL {
+        let mut client = Client::connect(&server, protocol).await;
+        let body = vec![b'x'; 30 << 20];
+        let reply = timeout(4 * LONG, client.send(Call::create("a", body))).await;
+        reply.unwrap_or_else(|_| panic!("{protocol:?}: no answer")).assert_error(413);
+    }
+    let path = "/dbs/d/colls/c/docs";
+    let key = gateway::WELL_KNOWN_KEY;
+    let authorization = support::authorization(key, &http::Method::POST, path, support::DATE);
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nx-ms-date: {}\r\nauthorization: {authorization}\r\ncontent-length: {}\r\n\r\n",
+        support::DATE,
+        50 << 20
+    );
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let body = vec![b'x'; 50 << 20];
+    timeout(4 * LONG, stream.write_all(&body)).await.unwrap().unwrap();
+    let mut answer = String::new();
+    timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(status_of(&answer).map(|code| code.as_u16()), Some(413), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    server.assert_alive().await;
+}
+
+/// Who is refused before the body was read is told so every time.
+#[tokio::test]
+async fn early_refusals_are_not_lost() {
+    let server = Server::start().await;
+    for protocol in Protocol::ALL {
+        for n_bytes in [10, 60 << 10, 300 << 10, 3 << 20] {
+            for _ in 0..5 {
+                let mut client = Client::connect(&server, protocol).await;
+                let call = Call::post("/dbs", vec![b'x'; n_bytes]).unsigned();
+                let reply = timeout(LONG, client.send(call)).await;
+                let reply = reply.unwrap_or_else(|_| panic!("{protocol:?} {n_bytes}: no answer"));
+                reply.assert_error(401);
+                if n_bytes <= 300 << 10 {
+                    assert_eq!(reply.header("connection"), None, "{protocol:?} {n_bytes}");
+                    let again = timeout(LONG, client.send(Call::get("/dbs"))).await.unwrap();
+                    assert_eq!(again.status, 200, "{protocol:?} {n_bytes}");
+                }
+            }
+        }
+    }
+}
+
+/// A client that waits to be asked for its body is refused without being asked.
+#[tokio::test]
+async fn who_is_refused_is_not_asked_for_more() {
+    let server = Server::start().await;
+    let head =
+        "POST /dbs HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 10\r\n\r\n";
+    let answer = server.raw(head.as_bytes()).await;
+    assert_eq!(status_of(&answer).map(|code| code.as_u16()), Some(401), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
 }
 
 fn impatient() -> Limits {
@@ -310,6 +373,44 @@ async fn binary_json_is_read_and_text_is_returned() {
     let made = server.send(Call::create("a", binary)).await;
     assert_eq!(made.status, 201, "{}", made.text());
     assert!(made.text().starts_with(r#"{"id":"x","pk":"a","#), "{}", made.text());
+}
+
+#[tokio::test]
+async fn binary_json_is_answered_to_those_who_ask() {
+    let server = Server::start().await.with_container().await;
+    let path = "/dbs/d/colls/c/docs";
+    let format = "x-ms-documentdb-content-serialization-format";
+    let supported = "x-ms-cosmos-supported-serialization-formats";
+    let text_of = |body: &[u8]| {
+        String::from_utf8(model::json::binary::to_text(body).expect("binary JSON")).unwrap()
+    };
+    let create =
+        Call::create("a", r#"{"id":"1","pk":"a","n":1.5}"#).header(supported, "CosmosBinary");
+    let made = server.send(create).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    assert!(text_of(&made.body).starts_with(r#"{"id":"1","pk":"a","n":1.5,"_rid":"#));
+    let item = Call::get(&format!("{path}/1")).key_header("a");
+    let plain = server.send(item.clone()).await;
+    let binary = server.send(item.clone().header(format, "CosmosBinary")).await;
+    assert_eq!(text_of(&binary.body), plain.text());
+    let query = Call::post(path, r#"{"query":"SELECT * FROM c"}"#)
+        .key_header("a")
+        .header("x-ms-documentdb-isquery", "true")
+        .header("content-type", "application/query+json");
+    let plain = server.send(query.clone()).await;
+    let binary = server.send(query.header(supported, "JsonText,CosmosBinary")).await;
+    assert_eq!(text_of(&binary.body), plain.text());
+    let feed = Call::get(path).key_header("a");
+    let plain = server.send(feed.clone()).await;
+    let binary = server.send(feed.clone().header(format, "CosmosBinary")).await;
+    assert_eq!(text_of(&binary.body), plain.text());
+    let text = server.send(feed.clone().header(supported, "CosmosBinary")).await;
+    assert_eq!(text.text(), plain.text());
+    server.send(feed.header(format, "Not a valid value")).await.assert_error(400);
+    server
+        .send(Call::get(&format!("{path}/2")).key_header("a").header(format, "CosmosBinary"))
+        .await
+        .assert_error(404);
 }
 
 #[tokio::test]

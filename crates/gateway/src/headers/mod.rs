@@ -86,10 +86,10 @@ impl<'a> RequestHeaders<'a> {
             .map_err(|_| Error::HeaderNotText { name: name.text() })
     }
 
-    /// Wire: either header or the content type makes a POST a query.
+    /// Wire: either header or the content type makes a POST a query, unless it says that it is a document.
     pub(crate) fn is_query(&self) -> Result<bool, Error> {
-        Ok(self.is_on(Name::IsQuery)?
-            || self.is_on(Name::Query)?
+        let is_told = self.is_on(Name::IsQuery)? || self.is_on(Name::Query)?;
+        Ok(is_told && !self.has_content_type("application/json")?
             || self.has_content_type("application/query+json")?
             || self.has_content_type("application/sql")?)
     }

@@ -108,6 +108,8 @@ used_headers! {
     IsQueryPlan = "x-ms-cosmos-is-query-plan-request", "a POST asks for a query plan";
     OptimisticExecution = "x-ms-cosmos-query-optimisticdirectexecute", "the query is run whole; the answer says whether a plan is needed";
     SupportedFeatures = "x-ms-cosmos-supported-query-features", "what a query plan may use";
+    ContentFormat = "x-ms-documentdb-content-serialization-format", "CosmosBinary: items, queries and feeds are answered in binary JSON";
+    SupportedFormats = "x-ms-cosmos-supported-serialization-formats", "with CosmosBinary: items and queries are answered in binary JSON";
     IsBatch = "x-ms-cosmos-is-batch-request", "a POST is a batch";
     BatchAtomic = "x-ms-cosmos-batch-atomic", "all or nothing";
     BatchOrdered = "x-ms-cosmos-batch-ordered", "checked; batches always run in order";
@@ -184,8 +186,6 @@ const IGNORED: &[HeaderFact] = facts! { Ignored:
     "x-ms-cosmos-use-thinclient", "the account document offers no thin client";
     "x-ms-cosmos-workload-id", "telemetry";
     "x-ms-cosmos-apitype", "there is one API";
-    "x-ms-cosmos-supported-serialization-formats", "text JSON is always acceptable, clients look at the first byte";
-    "x-ms-documentdb-content-serialization-format", "clients look at the first byte of an answer";
     "x-ms-cosmos-is-client-encrypted", "encrypted properties are ordinary values to the server";
     "x-ms-cosmos-allow-cachedreads", "nothing is cached";
     "x-ms-cosmos-database-rid", "the path names the database";

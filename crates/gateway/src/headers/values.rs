@@ -18,11 +18,12 @@ impl RequestHeaders<'_> {
         }
     }
 
-    /// Page size: `None` lets the server decide. Wire: 0 and −1 do, too.
+    /// Page size: `None` lets the server decide. Wire: 0 does, too; −1 is as much as a page may hold.
     pub(crate) fn items_max(&self) -> Result<Option<u32>, Error> {
         let Some(text) = self.get(Name::MaxItemCount)? else { return Ok(None) };
         match text.trim().parse::<i32>() {
-            Ok(-1 | 0) => Ok(None),
+            Ok(0) => Ok(None),
+            Ok(-1) => Ok(Some(u32::MAX)),
             Ok(n) if n > 0 => Ok(u32::try_from(n).ok()),
             Ok(_) | Err(_) => Err(Error::PageSizeInvalid { value: crate::error::excerpt(text) }),
         }
@@ -31,10 +32,9 @@ impl RequestHeaders<'_> {
     pub(crate) fn continuation_kib_max(&self) -> Result<Option<u32>, Error> {
         let Some(text) = self.get(Name::ContinuationLimit)? else { return Ok(None) };
         match text.trim().parse::<u32>() {
-            Ok(n) if n > 0 => Ok(Some(n)),
-            Ok(_) | Err(_) => {
-                Err(Error::ContinuationLimitInvalid { value: crate::error::excerpt(text) })
-            }
+            Ok(0) => Err(Error::ContinuationLimitSmall),
+            Ok(n) => Ok(Some(n)),
+            Err(_) => Err(Error::ContinuationLimitInvalid { value: crate::error::excerpt(text) }),
         }
     }
 
@@ -147,6 +147,58 @@ impl RequestHeaders<'_> {
         u32::try_from(seconds).map(Some).map_err(invalid)
     }
 
+    /// The API version. Wire: those before 2018-12-31 are known one by one; later ones are any date.
+    pub(crate) fn version(&self) -> Result<Option<&str>, Error> {
+        const KNOWN: [&str; 16] = [
+            "2014-08-21",
+            "2015-04-08",
+            "2015-06-03",
+            "2015-08-06",
+            "2015-12-16",
+            "2016-05-30",
+            "2016-07-11",
+            "2016-11-14",
+            "2017-01-19",
+            "2017-02-22",
+            "2017-05-03",
+            "2017-11-15",
+            "2018-06-18",
+            "2018-08-31",
+            "2018-09-17",
+            "2018-12-31",
+        ];
+        let Some(text) = self.get(Name::Version)? else { return Ok(None) };
+        let is_digit = |(index, byte): (usize, u8)| match index {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        };
+        let is_date = text.len() == 10 && text.bytes().enumerate().all(is_digit);
+        let is_valid = is_date && (text > "2018-12-31" || KNOWN.contains(&text));
+        if is_valid { Ok(Some(text)) } else { Err(Error::VersionInvalid) }
+    }
+
+    /// Says whether the answer is to be binary JSON; `is_feed` if it is a plain feed.
+    ///
+    /// Wire: one header names the form, another those that the client understands, and a mistake there means none. Feeds
+    /// listen to the first only.
+    pub(crate) fn wants_binary(&self, is_feed: bool) -> Result<bool, Error> {
+        const BINARY: &str = "CosmosBinary";
+        const FORMS: [&str; 3] = ["JsonText", BINARY, "HybridRow"];
+        let is_form = |text: &str| FORMS.iter().any(|form| form.eq_ignore_ascii_case(text));
+        match self.get(Name::ContentFormat)? {
+            Some(text) if is_form(text) => return Ok(text.eq_ignore_ascii_case(BINARY)),
+            Some(text) => {
+                let expected = "Expected JsonText, CosmosBinary or HybridRow.";
+                return Err(Error::header(Name::ContentFormat.text(), text, expected));
+            }
+            None => {}
+        }
+        let supported = self.get(Name::SupportedFormats)?.filter(|_| !is_feed).unwrap_or_default();
+        let mut forms = supported.split(',').map(str::trim);
+        let is_binary = forms.clone().any(|form| form.eq_ignore_ascii_case(BINARY));
+        Ok(is_binary && forms.all(is_form))
+    }
+
     fn integer(&self, name: Name, expected: &'static str) -> Result<Option<i64>, Error> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         text.trim().parse().map(Some).map_err(|_| Error::header(name.text(), text, expected))
@@ -236,7 +288,7 @@ mod tests {
     #[test]
     fn page_sizes_follow_the_service() {
         #[rustfmt::skip]
-        let table = [("100", Some(100)), ("-1", None), ("0", None), ("", None), ("2147483647", Some(2_147_483_647))];
+        let table = [("100", Some(100)), ("-1", Some(u32::MAX)), ("0", None), ("", None), ("2147483647", Some(2_147_483_647))];
         for (value, expected) in table {
             let size = read(Name::MaxItemCount, value, RequestHeaders::items_max).unwrap();
             assert_eq!(size, expected, "{value}");
@@ -311,6 +363,40 @@ mod tests {
         let level = |value| read(Name::ConsistencyLevel, value, RequestHeaders::consistency);
         assert_eq!(level("eventual").unwrap(), Some(Consistency::Eventual));
         assert!(level("Loose").is_err());
+    }
+
+    #[test]
+    fn versions_are_those_that_exist() {
+        let is_valid = |value| read(Name::Version, value, |it| it.version().map(|_| ())).is_ok();
+        for version in ["", "2014-08-21", "2017-11-15", "2018-12-31", "2020-07-15", "2031-01-01"] {
+            assert!(is_valid(version), "{version}");
+        }
+        for version in ["2015-01-01", "2013-01-01", "abc", "2020-7-15", "2020-07-15x", "20200715"] {
+            assert!(!is_valid(version), "{version}");
+        }
+    }
+
+    #[test]
+    fn binary_answers_are_asked_for_in_two_ways() {
+        let asked = |name, value, is_feed| read(name, value, |it| it.wants_binary(is_feed));
+        for (value, expected) in
+            [("CosmosBinary", true), ("cosmosbinary", true), ("JsonText", false)]
+        {
+            for is_feed in [false, true] {
+                assert_eq!(asked(Name::ContentFormat, value, is_feed).unwrap(), expected);
+            }
+        }
+        assert!(asked(Name::ContentFormat, "Not a valid value", false).is_err());
+        #[rustfmt::skip]
+        let table = [
+            ("COSMOSBINARY", true), ("JsonText, CosmosBinary", true), ("CosmosBinary,HybridRow", true), ("jsontext", false),
+            ("Invalid value", false), (", ,", false), ("JsonText CosmosBinary", false), (",JsonText|CosmosBinary", false),
+            ("CosmosBinary, ", false),
+        ];
+        for (value, expected) in table {
+            assert_eq!(asked(Name::SupportedFormats, value, false).unwrap(), expected, "{value}");
+            assert!(!asked(Name::SupportedFormats, value, true).unwrap(), "{value}");
+        }
     }
 
     #[test]

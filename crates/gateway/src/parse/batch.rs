@@ -26,12 +26,14 @@ pub(super) fn batch(request: &Request<'_>) -> Result<(ItemAction, Reply), Error>
     let headers = request.headers;
     let form = if hybrid_row::is_hybrid_row(&request.body) {
         BatchForm::HybridRow
+    } else if headers.version()?.is_some_and(|version| version <= "2018-12-31") {
+        BatchForm::JsonOf2018
     } else {
         BatchForm::Json
     };
     let mut calls = match form {
         BatchForm::HybridRow => from_hybrid_row(&request.body)?,
-        BatchForm::Json => batch_json::decode(&request.json_body()?)?,
+        BatchForm::Json | BatchForm::JsonOf2018 => batch_json::decode(&request.json_body()?)?,
     };
     if calls.is_empty() {
         return Err(Error::BatchEmpty);

@@ -104,6 +104,17 @@ pub(super) fn finish(
 ) -> Result<Parsed, Error> {
     check_triggers(reply.action, &options)?;
     let headers = request.headers;
+    let is_binary = match reply.action {
+        Action::ItemCreate
+        | Action::ItemUpsert
+        | Action::ItemRead
+        | Action::ItemReplace
+        | Action::ItemPatch
+        | Action::Query => headers.wants_binary(false)?,
+        Action::ReadFeed | Action::ChangeFeed => headers.wants_binary(true)?,
+        _ => false,
+    };
+    let reply = Reply { is_binary, ..reply };
     let operation = Operation::Item(ItemOperation {
         container,
         key: headers.partition_key()?,

@@ -44,11 +44,15 @@ pub(crate) struct Reply {
     /// The written item is left out.
     pub(crate) minimal: bool,
     pub(crate) batch_form: BatchForm,
+    /// The client asked for binary JSON.
+    pub(crate) is_binary: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BatchForm {
     Json,
+    /// Without sub-statuses, which clients of 2018 are not told.
+    JsonOf2018,
     HybridRow,
 }
 
@@ -111,7 +115,13 @@ actions! {
 
 impl Reply {
     pub(crate) fn new(action: Action) -> Reply {
-        Reply { action, answer: Answer::of(action), minimal: false, batch_form: BatchForm::Json }
+        Reply {
+            action,
+            answer: Answer::of(action),
+            minimal: false,
+            batch_form: BatchForm::Json,
+            is_binary: false,
+        }
     }
 }
 
@@ -130,7 +140,6 @@ impl Request<'_> {
         }
     }
 
-    /// Wire: either header or the content type makes a POST a query.
     fn is_query(&self) -> Result<bool, Error> {
         self.headers.is_query()
     }

@@ -2,7 +2,7 @@
 //!
 //! The Rust SDK sends it by default and .NET when asked, told apart from text by the first byte,
 //! [`PREAMBLE`], with which no UTF-8 text can begin. [`to_text`] turns such a body into JSON text, so
-//! that everything behind it sees one form. Answers are always text, which every client accepts.
+//! that everything behind it sees one form; [`from_text`] does the opposite for clients that ask for such answers.
 //!
 //! A value is one marker byte and what the marker calls for; all integers are little-endian:
 //!
@@ -16,9 +16,11 @@
 //! | `F0..F4` | an array of bare numbers of one type, or of such arrays |
 
 mod cursor;
+mod encode;
 mod strings;
 
 use cursor::Cursor;
+pub use encode::{Encoder, Open, from_text};
 
 use super::{DEPTH_MAX, Number, write_string};
 

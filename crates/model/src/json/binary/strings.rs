@@ -21,7 +21,7 @@ use super::BinaryError;
 use super::cursor::Cursor;
 
 /// Wire: the order is fixed by the format.
-const WELL_KNOWN: [&str; 32] = [
+pub(super) const WELL_KNOWN: [&str; 32] = [
     "$s",
     "$t",
     "$v",
@@ -56,7 +56,7 @@ const WELL_KNOWN: [&str; 32] = [
     "_id",
 ];
 
-const LOWER_HEX: &[u8; 16] = b"0123456789abcdef";
+pub(super) const LOWER_HEX: &[u8; 16] = b"0123456789abcdef";
 const UPPER_HEX: &[u8; 16] = b"0123456789ABCDEF";
 const DATE_TIME: &[u8; 16] = b" 0123456789:-.TZ";
 
