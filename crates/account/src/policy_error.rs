@@ -144,6 +144,14 @@ pub enum PolicyError {
     UniqueKeyPath { path: String },
     #[error("The computed property name '{name}' is invalid: {reason}")]
     ComputedName { name: String, reason: &'static str },
+    #[error("Computed property name '{name}' cannot be used in multiple definitions.")]
+    ComputedTwice { name: String },
+    #[error("The system property name '{name}' cannot be used as a computed property name.")]
+    ComputedReserved { name: String },
+    #[error("Computed property '{name}' is either empty or unspecified.")]
+    ComputedEmpty { name: &'static str },
+    #[error("One of the specified inputs is invalid")]
+    InputInvalid,
     #[error("The query of the computed property '{name}' is invalid: {reason}")]
     ComputedQuery { name: String, reason: String },
     #[error("The client encryption policy is invalid: {reason}")]
@@ -214,6 +222,10 @@ impl Failure for PolicyError {
             | Self::UniqueKeyInvalid { .. }
             | Self::UniqueKeyPath { .. }
             | Self::ComputedName { .. }
+            | Self::ComputedTwice { .. }
+            | Self::ComputedReserved { .. }
+            | Self::ComputedEmpty { .. }
+            | Self::InputInvalid
             | Self::ComputedQuery { .. }
             | Self::EncryptionInvalid { .. }
             | Self::ConflictInvalid { .. }

@@ -37,6 +37,9 @@ use crate::{
     respond,
 };
 
+/// What those hear who only ask whether there is a server.
+const READY: &[u8] = b"{\"ready\":true}";
+
 /// Answers one request, whatever it is.
 pub(crate) async fn answer<B>(
     state: &Arc<State>,
@@ -191,6 +194,17 @@ where
         return Err(Error::QueryStringUnexpected.into());
     }
     let headers = RequestHeaders::collect(&parts.headers)?;
+    // Wire: who waits for the server to start asks without a key, and wants any answer.
+    if target == Target::Account
+        && parts.method == Method::GET
+        && headers.raw(Name::Authorization).is_none()
+    {
+        *asked = Reply::new(Action::Page);
+        return Ok((
+            content(StatusCode::OK, "application/json", Bytes::from_static(READY)),
+            Answer::Page,
+        ));
+    }
     let principal = auth::authenticate(
         &state.options,
         &state.keys,
@@ -310,9 +324,7 @@ fn page(state: &State, parts: &Parts) -> Result<Option<Response<Full<Bytes>>>, E
     }
     let page = match path {
         "/ready" if state.is_stopping.load(Ordering::Relaxed) => return Err(Error::Stopping),
-        "/ready" => {
-            content(StatusCode::OK, "application/json", Bytes::from_static(b"{\"ready\":true}"))
-        }
+        "/ready" => content(StatusCode::OK, "application/json", Bytes::from_static(READY)),
         "/metrics" => {
             let text = state.metrics.text(&state.account.metrics());
             content(StatusCode::OK, "text/plain; version=0.0.4", text.into())

@@ -20,7 +20,7 @@ fn encoded(text: &str) -> String {
 #[tokio::test]
 async fn requests_without_or_with_a_wrong_signature_answer_401() {
     let server = Server::start().await.with_container().await;
-    let missing = server.send(Call::get("/").unsigned()).await;
+    let missing = server.send(Call::get("/dbs").unsigned()).await;
     missing.assert_error(401);
     assert!(missing.text().contains("Required Header authorization is missing."));
 

@@ -26,7 +26,16 @@ impl ETag {
         ETag(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Returns an etag that no other resource has, for resources that are not items.
+    /// Returns the etag of a resource that is not an item and was written at `ts_seconds`: random digits in the form
+    /// of an item's, so that two writes within one second differ.
+    pub fn random_at(env: &Env, ts_seconds: u64) -> ETag {
+        let mut bytes = [0; 8];
+        env.fill_random(&mut bytes);
+        // 48 bits: the third group is always zero.
+        ETag::from_lsn(Lsn(u64::from_le_bytes(bytes) >> 16), ts_seconds)
+    }
+
+    /// Returns an etag that no other resource has, for what is not written at a time.
     pub fn random(env: &Env) -> ETag {
         ETag(format!("\"{}\"", env.uuid()))
     }

@@ -89,11 +89,10 @@ impl Request {
             write!(head, "{name}: {value}\r\n")?;
         }
         if matches!(self.verb, "POST" | "PUT" | "PATCH") {
-            write!(
-                head,
-                "content-type: application/json\r\ncontent-length: {}\r\n",
-                self.body.len()
-            )?;
+            let is_query = self.headers.iter().any(|(name, _)| *name == "x-ms-documentdb-isquery");
+            let kind = if is_query { "query+json" } else { "json" };
+            let n_bytes = self.body.len();
+            write!(head, "content-type: application/{kind}\r\ncontent-length: {n_bytes}\r\n")?;
         }
         head.push_str("\r\n");
         let mut bytes = head.into_bytes();

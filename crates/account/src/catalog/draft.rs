@@ -150,14 +150,15 @@ impl<'a> Draft<'a> {
         let number = self.next_number();
         let rid = self.new_rid(owner, kind, number)?;
         let id = if kind == ResourceKind::Offer { rid.to_string() } else { id.to_owned() };
+        let ts = self.env.now_seconds();
         let record = Record {
             number,
             owner: owner.map_or(ACCOUNT, |owner| owner.number),
             kind,
             id,
             rid,
-            etag: ETag::random(self.env),
-            ts: self.env.now_seconds(),
+            etag: ETag::random_at(self.env, ts),
+            ts,
             body,
             state,
         };
@@ -167,8 +168,8 @@ impl<'a> Draft<'a> {
     /// Puts a changed resource with a new etag and time.
     pub(crate) fn update(&mut self, old: &Record, change: impl FnOnce(&mut Record)) -> Arc<Record> {
         let mut record = old.clone();
-        record.etag = ETag::random(self.env);
         record.ts = self.env.now_seconds();
+        record.etag = ETag::random_at(self.env, record.ts);
         change(&mut record);
         self.put(record)
     }

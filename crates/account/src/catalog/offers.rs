@@ -129,10 +129,10 @@ pub(crate) fn show(tables: &Tables, record: &Record) -> Object {
         Throughput::Manual(_) | Throughput::Autoscale { .. } => ("V2", "Invalid"),
     };
     body::object([
-        ("offerVersion", version.into()),
-        ("offerType", kind.into()),
         ("resource", link.into()),
+        ("offerType", kind.into()),
         ("offerResourceId", rid.into()),
+        ("offerVersion", version.into()),
         ("content", offer.content(usage(tables, &offer).storage_bytes, peak(tables, &offer))),
     ])
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{Object, Value};
 
+use super::encryption_keys;
 use super::link::self_link;
 use super::offers;
 use super::record::{Record, number_value};
@@ -38,9 +39,13 @@ fn child_links(kind: ResourceKind) -> &'static [(&'static str, &'static str)] {
 /// The whole resource; a permission without its token.
 pub(crate) fn show(tables: &Tables, record: &Arc<Record>) -> Object {
     let mut shown = Object::new();
-    shown.insert("id", Value::from(record.id.as_str()));
+    let is_offer = record.kind == ResourceKind::Offer;
+    // Wire: the id of an offer stands behind what it is about, the time of a container behind its rid.
+    if !is_offer {
+        shown.insert("id", Value::from(record.id.as_str()));
+    }
     let offer;
-    let body = if record.kind == ResourceKind::Offer {
+    let body = if is_offer {
         offer = offers::show(tables, record);
         &offer
     } else {
@@ -49,13 +54,22 @@ pub(crate) fn show(tables: &Tables, record: &Arc<Record>) -> Object {
     for (name, value) in body.iter() {
         shown.insert(name, value.clone());
     }
+    if is_offer {
+        shown.insert("id", Value::from(record.id.as_str()));
+    }
     shown.insert("_rid", record.rid.to_string());
+    if record.kind == ResourceKind::Container {
+        shown.insert("_ts", number_value(record.ts));
+    }
     shown.insert("_self", self_link(&tables.chain(record)));
     shown.insert("_etag", record.etag.as_str());
     for (name, link) in child_links(record.kind) {
         shown.insert(*name, *link);
     }
     shown.insert("_ts", number_value(record.ts));
+    if record.kind == ResourceKind::EncryptionKey {
+        shown.insert("_cts", number_value(encryption_keys::created(record)));
+    }
     shown
 }
 

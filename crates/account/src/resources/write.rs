@@ -212,6 +212,10 @@ fn add(draft: &mut Draft<'_>, new: NewResource<'_>, options: &Options) -> Result
             permissions::check_single(draft.tables, user.number, None, &completed)?;
             draft.add(owner, kind, id, completed, Object::new())
         }
+        (ResourceKind::EncryptionKey, _) => {
+            let state = encryption_keys::state(draft.env.now_seconds());
+            draft.add(owner, kind, id, completed, state)
+        }
         _ => draft.add(owner, kind, id, completed, Object::new()),
     }
 }

@@ -11,8 +11,28 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
         Some(start) => httpdate::parse_http_date(&format!("{start}GMT")),
         None => httpdate::parse_http_date(text),
     };
-    let time = time.ok()?;
+    let time = time.or_else(|_| httpdate::parse_http_date(&spelled(text))).ok()?;
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
+}
+
+/// The date as HTTP spells it. Wire: clients sign it in lower case, and some send it so.
+fn spelled(text: &str) -> String {
+    let mut spelled = text.to_ascii_lowercase();
+    for (name, start) in [("utc", 3), ("gmt", 3)] {
+        if let Some(rest) =
+            spelled.len().checked_sub(start).filter(|at| spelled.is_char_boundary(*at))
+            && spelled.ends_with(name)
+        {
+            spelled.replace_range(rest.., "GMT");
+        }
+    }
+    let mut is_start = true;
+    let word = |character: char| {
+        let shown = if is_start { character.to_ascii_uppercase() } else { character };
+        is_start = !character.is_ascii_alphabetic();
+        shown
+    };
+    spelled.chars().map(word).collect()
 }
 
 /// Writes seconds since the epoch in the RFC 1123 form.
@@ -47,6 +67,22 @@ pub(super) fn check(signed: u64, window: DateWindow, now: u64) -> Result<(), Err
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_are_read_in_any_letter_case() {
+        let written = "Tue, 14 Nov 2023 22:13:20 GMT";
+        for text in [
+            written,
+            &written.to_lowercase(),
+            &written.to_uppercase(),
+            "tue, 14 nov 2023 22:13:20 utc",
+        ] {
+            assert_eq!(parse(text), Some(1_700_000_000), "{text}");
+        }
+        for text in ["", "g", "é", "tue, 14 nov 2023", "x gmt"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn the_window_is_widened_by_the_skew_on_both_sides() {

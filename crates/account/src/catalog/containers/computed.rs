@@ -23,29 +23,34 @@ pub(super) fn complete(container: &Object) -> Result<Vec<Value>> {
     let mut seen = HashSet::new();
     let mut completed = Vec::new();
     for property in properties {
-        let name = body::required_text(property, "name")?;
-        let query = body::required_text(property, "query")?;
+        let text = |name| match body::present(property, name) {
+            Some(Value::String(text)) if text.is_empty() => {
+                Err(PolicyError::ComputedEmpty { name })
+            }
+            Some(Value::String(text)) => Ok(text),
+            Some(_) | None => Err(PolicyError::InputInvalid),
+        };
+        let (name, query) = (text("name")?, text("query")?);
         check_name(name, &mut seen)?;
         check_query(name, query)?;
-        let one = body::object([("name", name.into()), ("query", query.into())]);
+        let one = body::object([("name", name.as_str().into()), ("query", query.as_str().into())]);
         completed.push(Value::Object(one));
     }
     Ok(completed)
 }
 
 fn check_name(name: &str, seen: &mut HashSet<String>) -> Result<(), PolicyError> {
-    let reason = if name.is_empty() {
-        "it is empty"
-    } else if RESERVED.contains(&name) {
-        "it is the name of a system property"
+    let name = name.to_owned();
+    let reason = if RESERVED.contains(&&*name) {
+        return Err(PolicyError::ComputedReserved { name });
     } else if name.contains(['/', '"', '\'', '[', ']', '*', '?']) {
         "it has a character that no path can name"
-    } else if !seen.insert(name.to_owned()) {
-        "it is there twice"
+    } else if !seen.insert(name.clone()) {
+        return Err(PolicyError::ComputedTwice { name });
     } else {
         return Ok(());
     };
-    Err(PolicyError::ComputedName { name: name.to_owned(), reason })
+    Err(PolicyError::ComputedName { name, reason })
 }
 
 /// The query must parse and be one `SELECT VALUE … FROM alias` without further clauses.

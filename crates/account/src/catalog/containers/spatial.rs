@@ -25,18 +25,19 @@ pub(super) fn complete(policy: &Object, is_geometry: bool) -> Result<Vec<Value>>
 fn complete_one(index: &Object, is_geometry: bool) -> Result<Value> {
     let path = body::required_text(index, "path")?;
     IndexPath::parse(path)?;
-    let mut types: Vec<Value> = Vec::new();
-    for text in body::text_list(index, "types")? {
-        let name = body::spelled(&text, &TYPES)
-            .ok_or(PolicyError::UnknownValue { property: "types", value: text })?;
-        if !types.iter().any(|other| other.as_str() == Some(name)) {
-            types.push(name.into());
+    let types = body::text_list(index, "types")?;
+    for text in &types {
+        if body::spelled(text, &TYPES).is_none() {
+            let value = text.clone();
+            return Err(PolicyError::UnknownValue { property: "types", value }.into());
         }
     }
     if types.is_empty() {
         return Err(PolicyError::SpatialTypesEmpty { path: path.to_owned() }.into());
     }
-    let mut completed = body::object([("path", path.into()), ("types", Value::Array(types))]);
+    // Wire: whatever was asked for, all shapes are indexed, and told.
+    let types = Value::Array(TYPES.into_iter().map(Value::from).collect());
+    let mut completed = body::object([("path", path.into()), ("types", types)]);
     match body::optional_object(index, "boundingBox")? {
         Some(_) if !is_geometry => {
             return Err(PolicyError::BoundingBoxUnexpected { path: path.to_owned() }.into());
