@@ -234,7 +234,7 @@ fn unsupported_message(features: &[String]) -> String {
          support the requested features:",
     );
     for feature in features {
-        text.push_str("\nQuery contained ");
+        text.push_str("\r\nQuery contained ");
         text.push_str(feature);
         text.push_str(", which the calling client does not support.");
     }

@@ -265,7 +265,7 @@ impl<'t> Lexer<'t> {
 
     fn invalid(&mut self, length: usize, code: u16, what: &str) -> Token<'t> {
         let mut token = self.take(length, Kind::End);
-        let message = format!("Syntax error, invalid {what} '{}'.", token.text);
+        let message = format!("Syntax error, invalid {what} '{}'.", excerpt(token.text));
         token.kind = Kind::Invalid(Diagnostic::sc(code, message, token.span));
         token
     }
@@ -279,7 +279,15 @@ fn too_long(text: &str) -> Error {
 
 /// Makes the diagnostic for a token that cannot stand where it stands.
 pub(crate) fn near_diagnostic(near: &str, span: Span) -> Diagnostic {
+    let near = excerpt(near);
     Diagnostic::sc(1001, format!("Syntax error, incorrect syntax near '{near}'."), span)
+}
+
+/// Returns as much of a token as a message shows.
+pub(crate) fn excerpt(text: &str) -> &str {
+    const LENGTH_MAX: usize = 127;
+    let end = text.char_indices().nth(LENGTH_MAX).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or(text)
 }
 
 fn is_blank(c: char) -> bool {

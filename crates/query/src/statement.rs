@@ -199,6 +199,11 @@ impl Statement {
         !matches!(self.query.base, tree::Base::Nothing)
     }
 
+    /// Returns whether the rows start from those of a subquery that are not known before all items were seen.
+    pub fn needs_all_rows_of_a_subquery(&self) -> bool {
+        self.query.has_row_base()
+    }
+
     /// Returns the parameters.
     pub fn parameters(&self) -> &[(String, Value)] {
         &self.parameters

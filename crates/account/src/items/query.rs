@@ -196,6 +196,7 @@ impl ItemRequest<'_> {
         let spans = spans_of(statement, definition, &scope.epks);
         let n_ranges = || self.container.ranges.overlapping(&scope.epks).take(2).count();
         if scope.is_single(self) || self.key.is_some() && n_ranges() == 1 {
+            self.check_whole(statement, &scope, &spans)?;
             // An aggregate has a row even where no item can match.
             let spans = Some(spans).filter(|spans| !spans.is_empty());
             return Ok(Target { scope, spans, merge: None });
@@ -227,6 +228,24 @@ impl ItemRequest<'_> {
             return Err(self.refusal(query, statement)?);
         }
         Ok(Target { scope, spans: Some(spans), merge: None })
+    }
+
+    /// Refuses one range of several a query over rows that all items make: no client merges such rows, and what one range
+    /// knows is part of the answer.
+    fn check_whole(
+        &self,
+        statement: &Statement,
+        scope: &FeedScope,
+        spans: &[EpkRange],
+    ) -> Result<()> {
+        let is_point = matches!(spans, [span] if *span == EpkRange::point(span.min().clone()));
+        let is_part = scope.epks != EpkRange::full() && self.key.is_none() && !is_point;
+        if is_part && statement.needs_all_rows_of_a_subquery() {
+            let message = "A subquery in FROM with aggregates, DISTINCT or GROUP BY needs all items, and this \
+                           container has several ranges. Ask for one partition key, or without the subquery.";
+            return Err(query::Error::Unplannable(message.to_owned()).into());
+        }
+        Ok(())
     }
 
     /// Wire: the answer that makes SDKs fetch the plan and fan out themselves.

@@ -46,6 +46,31 @@ async fn plain_queries_are_served_over_all_ranges() {
     }
 }
 
+#[tokio::test]
+async fn a_query_without_from_has_one_row() {
+    for n_ranges in [1, 5] {
+        let client = filled(n_ranges).await;
+        for text in ["SELECT VALUE 1", "SELECT VALUE COUNT(1)", "SELECT TOP 1 VALUE 1"] {
+            assert_eq!(
+                client.items().query(text).await.expect(200).rows,
+                [Value::from(1)],
+                "{text}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_range_of_several_does_not_count_for_all() {
+    let text = "SELECT VALUE s.n FROM (SELECT COUNT(1) AS n FROM c) s";
+    let client = filled(5).await;
+    client.items().range(0).query(text).await.expect(400);
+    let of_key = client.items().key(r#"["k1"]"#).query(text).await.expect(200);
+    assert_eq!(of_key.rows, [Value::from(5)]);
+    let whole = filled(1).await;
+    assert_eq!(whole.items().range(0).query(text).await.expect(200).rows, [Value::from(30)]);
+}
+
 /// Clients that resume a query skip ties by the direction that the answer names.
 #[tokio::test]
 async fn answers_say_in_which_order_ties_come() {

@@ -66,7 +66,7 @@ fn parameters(values: Vec<Value>) -> Result<Vec<(String, Value)>, Error> {
     Ok(values.into_iter().filter_map(parameter).collect())
 }
 
-/// Checks that every parameter has a name of its own, and a value.
+/// Checks that every parameter has a name of its own. One without a value is undefined.
 fn check_parameters(values: &[Value]) -> Result<(), Error> {
     if values.len() > PARAMETERS_MAX {
         return Err(invalid("there are too many parameters"));
@@ -84,9 +84,6 @@ fn check_parameters(values: &[Value]) -> Result<(), Error> {
         };
         if !is_new {
             return Err(Error::ParameterRepeated { name: excerpt(name) });
-        }
-        if parameter.get("value").is_none() {
-            return Err(invalid("a parameter has a 'name' and a 'value'"));
         }
     }
     Ok(())
@@ -148,13 +145,19 @@ mod tests {
             (r#"{"query":"q","parameters":[1]}"#, "Parameter names should be in the format of symbol '@' followed by a valid identifier"),
             (r#"{"query":"q","parameters":[{"name":"a","value":1}]}"#, "Parameter names should be"),
             (r#"{"query":"q","parameters":[{"name":"@","value":1}]}"#, "Parameter names should be"),
-            (r#"{"query":"q","parameters":[{"name":"@a"}]}"#, "payload is invalid"),
             (r#"{"query":"q","parameters":[{"name":"@a","value":1},{"name":"@a","value":2}]}"#, "Specified duplicate parameter name"),
         ];
         for (body, words) in table {
             let error = query("application/query+json", body).unwrap_err().to_string();
             assert!(error.contains(words), "{body}: {error}");
         }
+    }
+
+    #[test]
+    fn a_parameter_without_a_value_is_none() {
+        let body = r#"{"query":"q","parameters":[{"name":"@a"},{"name":"@b","value":1}]}"#;
+        let read = query("application/query+json", body).unwrap().parameters;
+        assert_eq!(read, [("@b".to_owned(), Value::from(1))]);
     }
 
     #[test]

@@ -194,6 +194,9 @@ impl Binder<'_> {
     fn steps(&mut self, steps: &[ast::Step], span: Span) -> Option<Vec<Step>> {
         let known: Vec<Option<Step>> = steps.iter().map(|step| self.step(step)).collect();
         if let Some(at) = known.iter().rposition(Option::is_none) {
+            if let Some(ast::Step::Computed(index)) = steps.get(at) {
+                self.expr(index);
+            }
             let end = match steps.get(at) {
                 Some(ast::Step::Computed(index)) if at + 1 < steps.len() => index.span.end + 1,
                 _ => span.end,
@@ -205,15 +208,12 @@ impl Binder<'_> {
         known.into_iter().collect()
     }
 
-    fn step(&mut self, step: &ast::Step) -> Option<Step> {
+    fn step(&self, step: &ast::Step) -> Option<Step> {
         let ast::Step::Computed(index) = step else { return Step::from_ast(step) };
         let index = match &index.kind {
             ExprKind::Literal(value) => value,
             ExprKind::Parameter(name) => self.parameter(name)?,
-            _ => {
-                self.expr(index);
-                return None;
-            }
+            _ => return None,
         };
         matches!(index, Value::String(_) | Value::Number(_))
             .then(|| Step::from_constant(Some(index)))

@@ -16,7 +16,7 @@ use model::{Number, Value};
 use super::Parser;
 use crate::ast::{BinaryOp, Expr, ExprKind, Query, Step, SubqueryKind, UnaryOp};
 use crate::error::{Diagnostic, Error, Result, Span};
-use crate::lex::{Keyword, Kind, Symbol};
+use crate::lex::{self, Keyword, Kind, Symbol};
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Expr> {
@@ -265,7 +265,8 @@ impl Parser<'_> {
     /// Makes the error for a number that no double can hold.
     pub(super) fn bad_number(&self) -> Error {
         let token = self.peek();
-        let message = format!("Syntax error, invalid numeric value token '{}'.", token.text);
+        let message =
+            format!("Syntax error, invalid numeric value token '{}'.", lex::excerpt(token.text));
         Error::one(Diagnostic::sc(1011, message, token.span))
     }
 

@@ -32,6 +32,9 @@ pub fn query_plan(
         document.insert("queryInfo", info.to_value());
     }
     document.insert("queryRanges", ranges(&target));
+    if statement.bound().rank.is_none() {
+        document.insert("hybridSearchQueryInfo", Value::Null);
+    }
     Ok(Value::Object(document))
 }
 

@@ -50,11 +50,11 @@ pub(super) fn query_info(
         has_select_value: matches!(query.select.selection, Selection::Value(_)),
         ..QueryInfo::default()
     };
-    check_compositions(query)?;
     if query.from.is_empty() {
         info.distinct = "None";
         return Ok(info);
     }
+    check_compositions(query)?;
     // Any one range knows the answer.
     if *target == Target::Nothing {
         return Ok(info);

@@ -124,10 +124,23 @@ impl Finder {
                 keys = intersect(&keys, &self.query(inner, &facts)?)?;
             }
         }
+        keys = intersect(&keys, &self.known(&facts)?)?;
         match &query.filter {
             None => Some(keys),
             Some(filter) => intersect(&keys, &self.filter(filter, &facts)?),
         }
+    }
+
+    /// Returns the keys that facts leave.
+    fn known(&self, facts: &Facts) -> Option<Keys> {
+        let mut keys = self.anything();
+        for path in &self.paths {
+            if let Some(values) = facts.few(ITEM_LEVEL, path) {
+                let path = Expr::VariablePath(ITEM_LEVEL, path.clone());
+                keys = intersect(&keys, &self.values(&path, values.iter())?)?;
+            }
+        }
+        Some(keys)
     }
 
     /// Returns the keys for which a condition can be true, where facts hold.
@@ -144,10 +157,14 @@ impl Finder {
                 }
                 Some(keys)
             }
-            Expr::Or(list) => {
+            // The first value there is decides, so one of them must be true.
+            Expr::Or(list) | Expr::Coalesce(list) => {
                 let branch = |operand: &Expr| {
                     let mut facts = facts.clone();
-                    if facts.assume(operand) { self.filter(operand, &facts) } else { None }
+                    if !facts.assume(operand) {
+                        return None;
+                    }
+                    intersect(&self.filter(operand, &facts)?, &self.known(&facts)?)
                 };
                 let keys: Keys = list.iter().filter_map(branch).flatten().collect();
                 self.bounded(unique(keys))
@@ -225,11 +242,7 @@ impl Finder {
         if self.component(path).is_none() {
             return Some(self.anything());
         }
-        let components: Option<Vec<Component>> = values.into_iter().map(component_of).collect();
-        match components {
-            Some(components) => self.points(path, components),
-            None => Some(self.anything()),
-        }
+        self.points(path, values.into_iter().map(component_of))
     }
 
     fn points(&self, path: &Expr, values: impl IntoIterator<Item = Component>) -> Option<Keys> {
@@ -266,15 +279,15 @@ fn constant(expr: &Expr) -> Option<Option<&Value>> {
     }
 }
 
-/// Returns the component a value is; arrays and objects are none.
-fn component_of(value: &Value) -> Option<Component> {
-    Some(match value {
+/// Returns the component of an item whose key is a value. Items with an array or an object there have no key.
+fn component_of(value: &Value) -> Component {
+    match value {
         Value::Null => Component::Null,
         Value::Bool(value) => Component::Bool(*value),
         Value::Number(number) => Component::Number(number.as_f64()),
         Value::String(text) => Component::String(text.clone()),
-        Value::Array(_) | Value::Object(_) => return None,
-    })
+        Value::Array(_) | Value::Object(_) => Component::Undefined,
+    }
 }
 
 /// Returns the keys that are in both lists; `None` when there are none.

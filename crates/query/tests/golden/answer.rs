@@ -114,7 +114,7 @@ fn info_of(info: &Value) -> Value {
                     ) => Value::Bool(value.as_i64() == Some(1) || *value == Value::Bool(true)),
                     (_, value) => info_of(value),
                 };
-                if (name, &value) != ("requiresExtendedQueryPlan", &Value::Bool(false)) {
+                if !says_nothing(&value) {
                     normal.insert(name, value);
                 }
             }
@@ -125,6 +125,17 @@ fn info_of(info: &Value) -> Value {
         }
         Value::Array(list) => Value::Array(list.iter().map(info_of).collect()),
         value => value.clone(),
+    }
+}
+
+/// What is empty may as well not be there.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::String(text) => text.is_empty() || text == "None",
+        Value::Bool(value) => !value,
+        _ => false,
     }
 }
 
@@ -151,6 +162,11 @@ fn wire_range(range: &Value, definition: &PartitionKeyDefinition) -> Value {
         _ => String::from("?"),
     };
     let flag = |name: &str| range.get(name) == Some(&Value::Bool(true));
+    let n_known = range.get("min").and_then(Value::as_array).map_or(0, <[Value]>::len);
+    // Part of a key stands for all keys that begin with it.
+    if range.get("min") == range.get("max") && (1..definition.paths.len()).contains(&n_known) {
+        return brackets(&end("min"), &format!("{}FF", end("max")), true, false);
+    }
     brackets(&end("min"), &end("max"), flag("isMinInclusive"), flag("isMaxInclusive"))
 }
 

@@ -1,8 +1,10 @@
 //! What an expression can be.
 
+use model::Value;
+
 use super::calls;
 use super::facts::Facts;
-use super::values::{Kinds, Values};
+use super::values::{Bound, Kinds, Values};
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Expr, Projection, Query};
 use crate::value::Datum;
@@ -74,9 +76,12 @@ impl Facts {
                 let can_be = values(needle).overlaps(&Values::list(list));
                 Kinds::UNDEFINED.or(Kinds::FALSE).or(Kinds::TRUE.when(can_be))
             }
-            Expr::Like(text, _) | Expr::LikeComputed { text, .. } => {
-                let can_be = kinds(text).has(Kinds::TEXT);
-                Kinds::UNDEFINED.or(Kinds::FALSE).or(Kinds::TRUE.when(can_be))
+            Expr::Like(text, _) => {
+                Kinds::UNDEFINED.or(Kinds::BOOL.when(kinds(text).has(Kinds::TEXT)))
+            }
+            Expr::LikeComputed { text, pattern, .. } => {
+                let are_texts = kinds(text).has(Kinds::TEXT) && kinds(pattern).has(Kinds::TEXT);
+                Kinds::UNDEFINED.or(Kinds::BOOL.when(are_texts))
             }
             Expr::Between(operands) => {
                 let [value, low, high] = operands.each_ref().map(values);
@@ -92,7 +97,13 @@ impl Facts {
                 return then.or(&if is_else { values(otherwise) } else { none });
             }
             Expr::Call { function, arguments, .. } => {
-                call(function.name, arguments.first().map(values).as_ref())
+                let kinds = call(function.name, arguments.first().map(values).as_ref());
+                if matches!(function.name, "ABS" | "LENGTH" | "ARRAY_LENGTH") {
+                    let zero = Bound { value: Value::from(0), inclusive: true };
+                    let sizes = Values::beyond(zero, true).or_kinds(Kinds::UNDEFINED);
+                    return sizes.and_kinds(kinds);
+                }
+                kinds
             }
             Expr::Subquery(kind, query) => return self.subquery(*kind, query, depth),
         })

@@ -100,6 +100,10 @@ impl Facts {
                 self.exclude(needle, &constants)
             }
             Expr::InSet { needle, values, .. } => self.exclude(needle, values),
+            Expr::Like(text, pattern) => match pattern.as_literal() {
+                Some(literal) => self.exclude(text, &[Value::String(literal)]),
+                None => self.can_be(expr, Kinds::FALSE),
+            },
             Expr::Call { function, arguments, .. } => {
                 match (calls::type_check(function.name), arguments.as_slice()) {
                     (Some((kinds, true)), [argument]) => {
@@ -138,6 +142,14 @@ impl Facts {
     }
 
     fn assume_compared(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> bool {
+        if let (Expr::VariablePath(own, steps), Expr::VariablePath(other, others)) = (left, right)
+            && own == other
+            && steps == others
+        {
+            let is_equal =
+                matches!(op, BinaryOp::Equal | BinaryOp::LessEqual | BinaryOp::GreaterEqual);
+            return is_equal && self.narrow(left, &Values::of(Kinds::DEFINED));
+        }
         let (own, other) = (self.values(left), self.values(right));
         if !super::expr::compared(op, &own, &other).has(Kinds::TRUE) {
             return false;
@@ -176,6 +188,11 @@ impl Facts {
         }
         if !self.can_be(call, Kinds::TRUE) {
             return false;
+        }
+        if let ("ARRAY_CONTAINS" | "_TRY_ARRAY_CONTAINS", [list, value]) = (name, arguments)
+            && let Some(Value::Array(list)) = constant(list)
+        {
+            return self.narrow(value, &Values::list(list));
         }
         if let ("STARTSWITH", [text, prefix]) = (name, arguments)
             && let Some(Value::String(prefix)) = constant(prefix)
@@ -291,6 +308,11 @@ impl Facts {
             }
         }
         Values::of(Kinds::ANY)
+    }
+
+    /// Returns all that a path can be, if that is not much and always something.
+    pub(crate) fn few(&self, level: usize, steps: &[Step]) -> Option<Vec<Value>> {
+        self.known(level, steps).few()
     }
 
     fn can_be(&self, expr: &Expr, kinds: Kinds) -> bool {

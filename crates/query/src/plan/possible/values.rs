@@ -123,6 +123,24 @@ impl Values {
         }
     }
 
+    /// Returns all values, if they are few and undefined is not among them.
+    pub(super) fn few(&self) -> Option<Vec<Value>> {
+        if self.kinds.has(Kinds::UNDEFINED) {
+            return None;
+        }
+        if self.single.is_some() {
+            return self.single.clone();
+        }
+        let kinds = [
+            (Kinds::NULL, Value::Null),
+            (Kinds::FALSE, Value::Bool(false)),
+            (Kinds::TRUE, Value::Bool(true)),
+        ];
+        let rest = self.kinds.without(Kinds::NULL).without(Kinds::BOOL);
+        let values = kinds.into_iter().filter(|(kind, _)| self.kinds.has(*kind));
+        (rest == Kinds::NONE).then(|| values.map(|(_, value)| value).collect())
+    }
+
     /// Keeps what is in both.
     pub(super) fn and(&self, other: &Values) -> Values {
         let mut both = Values {
