@@ -367,6 +367,9 @@ impl ItemRequest<'_> {
         let start = self.time_for(extras);
         let texts = query::Row::texts(&page.rows);
         totals.times.write += self.time_for(extras).saturating_sub(start);
+        if extras.wants_query_metrics {
+            totals.row_bytes += texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        }
         texts
     }
 

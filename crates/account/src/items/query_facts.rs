@@ -15,6 +15,8 @@ use crate::operation::IndexMetrics;
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     metrics: Metrics,
+    /// The length of the rows' texts, if somebody wanted to know.
+    pub(super) row_bytes: u64,
     pub(super) elapsed: Duration,
     pub(super) times: Times,
     /// As the first range sees it.
@@ -45,10 +47,16 @@ impl Totals {
 
 /// Wire: `x-ms-documentdb-query-metrics`. The JavaScript SDK needs every key.
 pub(super) fn metrics_text(totals: &Totals) -> String {
-    let Metrics { n_items_read, bytes_read, n_rows, row_bytes, .. } = totals.metrics;
+    let Metrics { n_items_read, bytes_read, n_rows, .. } = totals.metrics;
+    let answer_bytes = answer_bytes(totals.row_bytes, n_rows);
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let Times { compile, index, load, write } = totals.times;
-    let (compile_ms, index_ms, load_ms, write_ms) = (ms(compile), ms(index), ms(load), ms(write));
+    // Wire: what was done took some time, and clients check that it did.
+    let some_ms = |time: Duration, was_done: bool| {
+        if was_done { ms(time).max(SHOWN_MS_MIN) } else { ms(time) }
+    };
+    let (index_ms, write_ms) = (ms(index), ms(write));
+    let (compile_ms, load_ms) = (some_ms(compile, true), some_ms(load, n_items_read > 0));
     let run_ms = ms(totals.elapsed);
     let total_ms = compile_ms + run_ms;
     let ratio = utilization(n_items_read, n_rows);
@@ -59,8 +67,18 @@ pub(super) fn metrics_text(totals: &Totals) -> String {
          instructionCount=0;documentLoadTimeInMs={load_ms:.2};systemFunctionExecuteTimeInMs=0.00;\
          userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={n_items_read};\
          retrievedDocumentSize={bytes_read};outputDocumentCount={n_rows};\
-         outputDocumentSize={row_bytes};writeOutputTimeInMs={write_ms:.2};indexUtilizationRatio={ratio:.2}"
+         outputDocumentSize={answer_bytes};writeOutputTimeInMs={write_ms:.2};indexUtilizationRatio={ratio:.2}"
     )
+}
+
+/// The least time that two digits can show.
+const SHOWN_MS_MIN: f64 = 0.01;
+
+/// Wire: the bytes of the answer are those of its rows and of what is around them.
+fn answer_bytes(row_bytes: u64, n_rows: u64) -> u64 {
+    const AROUND: &str = r#"{"_rid":"AAAAAAAAAAA=","Documents":[],"_count":}"#;
+    let count_digits = u64::from(n_rows.checked_ilog10().unwrap_or_default()) + 1;
+    AROUND.len() as u64 + row_bytes + n_rows.saturating_sub(1) + count_digits
 }
 
 /// The share of the items read that became rows.
@@ -121,15 +139,17 @@ pub(super) fn index_metrics(wanted: IndexMetrics, usage: &IndexUsage) -> Option<
         }
         IndexMetrics::V2 => {
             let side = |paths: &[String], composites: &[Vec<String>]| {
-                let entry = |path: &str| model::object! { "IndexSpec" => path };
-                let singles = list(paths, &entry);
+                // Wire: the last filter comes first.
+                let singles =
+                    paths.iter().rev().map(|path| model::object! { "IndexSpec" => path.as_str() });
+                let singles = Value::Array(singles.collect());
                 let composite = |own| model::object! { "IndexSpecs" => specs(own), "IndexImpactScore" => "High" };
                 let composites = Value::Array(composites.iter().map(composite).collect());
                 model::object! { "SingleIndexes" => singles, "CompositeIndexes" => composites }
             };
             let metrics = model::object! {
-                "Utilized" => side(&usage.utilized, &usage.utilized_composites),
-                "Potential" => side(&usage.potential, &usage.potential_composites)
+                "UtilizedIndexes" => side(&usage.utilized, &usage.utilized_composites),
+                "PotentialIndexes" => side(&usage.potential, &usage.potential_composites)
             };
             Some(percent_encoded(&metrics.to_text()))
         }
@@ -201,8 +221,7 @@ mod tests {
         let composite = r#""UtilizedCompositeIndexes":[{"IndexSpecs":["/a ASC","/b DESC"],"#;
         assert!(first.contains(composite), "{first}");
         let second = index_metrics(IndexMetrics::V2, &usage).unwrap();
-        let start =
-            "%7B%22Utilized%22%3A%7B%22SingleIndexes%22%3A%5B%7B%22IndexSpec%22%3A%22%2Fa%2F%3F%22";
+        let start = "%7B%22UtilizedIndexes%22%3A%7B%22SingleIndexes%22%3A%5B%7B%22IndexSpec%22%3A%22%2Fa%2F%3F%22";
         assert!(second.starts_with(start), "{second}");
         assert_eq!(index_metrics(IndexMetrics::No, &usage), None);
     }

@@ -61,7 +61,41 @@ pub(crate) struct Function {
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     static INDEX: LazyLock<HashMap<&'static str, &'static Function>> =
         LazyLock::new(|| FUNCTIONS.iter().map(|function| (function.name, function)).collect());
-    INDEX.get(name.to_ascii_uppercase().as_str()).copied()
+    let name = name.to_ascii_uppercase();
+    INDEX.get(name.as_str()).or_else(|| INDEX.get(other_spelling(&name)?.as_str())).copied()
+}
+
+/// Wire: some names are known with and without the lines between their words.
+fn other_spelling(name: &str) -> Option<String> {
+    const WITH_LINES: [&str; 15] = [
+        "STRING_EQUALS",
+        "STRING_TO_ARRAY",
+        "STRING_TO_BOOLEAN",
+        "STRING_TO_NULL",
+        "STRING_TO_NUMBER",
+        "STRING_TO_OBJECT",
+        "STRING_JOIN",
+        "STRING_SPLIT",
+        "SET_DIFFERENCE",
+        "SET_EQUAL",
+        "SET_INTERSECT",
+        "SET_UNION",
+        "TO_STRING",
+        "FULLTEXT_CONTAINS_ALL",
+        "FULLTEXT_CONTAINS_ANY",
+    ];
+    if WITH_LINES.contains(&name) || name == "FULLTEXT_CONTAINS" {
+        return Some(name.replace('_', ""));
+    }
+    match name {
+        "INDEXOF" => return Some("INDEX_OF".to_owned()),
+        "ISFINITENUMBER" => return Some("IS_FINITE_NUMBER".to_owned()),
+        "ARRAYCONTAINSALL" => return Some("ARRAY_CONTAINS_ALL".to_owned()),
+        "ARRAYCONTAINSANY" => return Some("ARRAY_CONTAINS_ANY".to_owned()),
+        _ => {}
+    }
+    let split = |prefix: &str| Some(format!("{prefix}_{}", name.strip_prefix(prefix)?));
+    split("ARRAY").or_else(|| split("IS"))
 }
 
 /// Returns the whole table.
@@ -157,12 +191,6 @@ static FUNCTIONS: &[Function] = &[
     entry("INTBITNOT", exactly(1), Scalar(math::int_not), "64-bit complement."),
     entry("INTBITLEFTSHIFT", exactly(2), Scalar(math::int_shift_left), "64-bit left shift."),
     entry("INTBITRIGHTSHIFT", exactly(2), Scalar(math::int_shift_right), "64-bit right shift."),
-    entry("INTBITWISEAND", exactly(2), Scalar(math::int_and), "INTBITAND as SDKs spell it."),
-    entry("INTBITWISEOR", exactly(2), Scalar(math::int_or), "INTBITOR as SDKs spell it."),
-    entry("INTBITWISEXOR", exactly(2), Scalar(math::int_xor), "INTBITXOR as SDKs spell it."),
-    entry("INTBITWISENOT", exactly(1), Scalar(math::int_not), "INTBITNOT as SDKs spell it."),
-    entry("INTBITWISELEFTSHIFT", exactly(2), Scalar(math::int_shift_left), "INTBITLEFTSHIFT as SDKs spell it."),
-    entry("INTBITWISERIGHTSHIFT", exactly(2), Scalar(math::int_shift_right), "INTBITRIGHTSHIFT as SDKs spell it."),
     // Strings
     entry("CONCAT", at_least(2), Scalar(string::concat), "Joins texts."),
     entry("CONTAINS", between(2, 3), Scalar(string_search::contains), "Whether a text has a part; a third true ignores case."),
@@ -265,6 +293,28 @@ static FUNCTIONS: &[Function] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_have_other_spellings() {
+        for (spelling, name) in [
+            ("ArrayContains", "ARRAY_CONTAINS"),
+            ("arraycontainsall", "ARRAY_CONTAINS_ALL"),
+            ("IsDefined", "IS_DEFINED"),
+            ("isfinitenumber", "IS_FINITE_NUMBER"),
+            ("IndexOf", "INDEX_OF"),
+            ("String_To_Array", "STRINGTOARRAY"),
+            ("Set_Union", "SETUNION"),
+            ("To_String", "TOSTRING"),
+            ("FullText_Contains", "FULLTEXTCONTAINS"),
+        ] {
+            assert_eq!(find(spelling).map(|function| function.name), Some(name), "{spelling}");
+        }
+        for unknown in
+            ["LAST_INDEX_OF", "STARTS_WITH", "ARRAY__SUM", "INTBITWISEAND", "IS", "ARRAY"]
+        {
+            assert!(find(unknown).is_none(), "{unknown}");
+        }
+    }
 
     #[test]
     fn names_are_upper_case_and_unique() {

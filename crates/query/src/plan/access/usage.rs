@@ -3,7 +3,7 @@
 use super::condition::{Condition, item_path};
 use super::filter::{Purpose, condition};
 use super::order::order_access;
-use crate::bind::tree::{Base, Query};
+use crate::bind::tree::{Base, Expr, Projection, Query};
 use crate::index::{Declared, IndexPath};
 use crate::source::ItemSource;
 
@@ -32,6 +32,7 @@ pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
     for key in &query.order {
         paths.extend(item_path(&key.expr).map(|(_, path)| path));
     }
+    paths.extend(computed_paths(query));
     let mut usage = IndexUsage::default();
     for path in paths {
         let is_covered = source.index().is_some_and(|index| index.covers(&path));
@@ -51,6 +52,26 @@ pub(crate) fn usage(query: &Query, source: &dyn ItemSource) -> IndexUsage {
     usage
 }
 
+/// Returns the paths that aggregates and functions of the select list look at: the service counts them as used.
+fn computed_paths(query: &Query) -> Vec<IndexPath> {
+    let aggregates = query.grouping.iter().flat_map(|grouping| &grouping.aggregates);
+    let mut paths = paths_of(aggregates.map(|aggregate| &aggregate.argument));
+    let mut called = |expr: &Expr| {
+        if let Expr::Call { arguments, .. } = expr {
+            paths.extend(paths_of(arguments));
+        }
+    };
+    match &query.projection {
+        Projection::Value(expr) => called(expr),
+        Projection::List(members) => members.iter().for_each(|(_, expr)| called(expr)),
+    }
+    paths
+}
+
+fn paths_of<'e>(list: impl IntoIterator<Item = &'e Expr>) -> Vec<IndexPath> {
+    list.into_iter().filter_map(item_path).map(|(_, path)| path).collect()
+}
+
 fn collect(condition: &Condition, paths: &mut Vec<IndexPath>) {
     match condition {
         Condition::Anything | Condition::Nothing => {}
@@ -64,7 +85,7 @@ fn collect(condition: &Condition, paths: &mut Vec<IndexPath>) {
     }
 }
 
-/// Returns the composite index of a filter on several paths: those with one value first, then one with a range.
+/// Returns the composite index of a filter with a range and other paths: those with one value first.
 fn potential(query: &Query, condition: &Condition, source: &dyn ItemSource) -> Option<Vec<String>> {
     let Condition::All(parts) = condition else { return None };
     let (mut paths, mut range) = (Vec::new(), None);
@@ -78,7 +99,8 @@ fn potential(query: &Query, condition: &Condition, source: &dyn ItemSource) -> O
             _ => range = range.or_else(|| Some(seek.path.clone())),
         }
     }
-    paths.extend(range);
+    // Several values are found as well by the index of each path.
+    paths.push(range?);
     if paths.len() < 2 || !query.sources.is_empty() {
         return None;
     }
