@@ -16,6 +16,7 @@ const VARIABLE: &str = "ORRERY_CSHARP";
 /// The SDK that a project is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Library {
+    Cosmos,
     DocumentDb,
 }
 
@@ -38,9 +39,9 @@ pub(super) fn project(folder: &Path, library: Library) -> Result<Command> {
         return Ok(command);
     };
     let mut command = Command::new(program);
-    match library {
-        Library::DocumentDb => command.arg("--documentdb"),
-    };
+    if library == Library::DocumentDb {
+        command.arg("--documentdb");
+    }
     let mut files = Vec::new();
     let entries = folder.read_dir().with_context(|| format!("cannot read {}", folder.display()))?;
     for entry in entries {

@@ -109,6 +109,10 @@ fn run_suites(binary: &Path, suites: &[Suite], matrix: Matrix) -> Result<Counts>
             println!("── conformance {suite:?} over {}, {} ranges", row.scheme, row.min_partitions);
             let with_growth = n == 0 || matrix == Matrix::Full;
             counts += run_row(binary, suite, suite.command(with_growth)?, row, &[])?;
+            if let Some(command) = suite.planning_command()? {
+                println!("── conformance {suite:?} again, with plans of its own");
+                counts += run_row(binary, suite, command, row, &[])?;
+            }
         }
         if let Some(command) = suite.throttled_command() {
             println!("── conformance {suite:?} with enforced throughput");

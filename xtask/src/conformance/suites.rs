@@ -18,6 +18,7 @@ pub(crate) enum Suite {
     Go,
     Rust,
     Java,
+    Dotnet,
     /// The npm package `documentdb`, from before partition keys
     DocumentdbNode,
     /// The .NET SDK of the same time
@@ -40,6 +41,7 @@ impl Suite {
             Suite::Go => "go",
             Suite::Rust => "rust",
             Suite::Java => "java",
+            Suite::Dotnet => "dotnet",
             Suite::DocumentdbNode => "documentdb/node",
             Suite::DocumentdbDotnet => "documentdb/dotnet",
         };
@@ -53,7 +55,7 @@ impl Suite {
             Suite::Go => Runner::Go,
             Suite::Rust => Runner::Cargo,
             Suite::Java => Runner::Surefire,
-            Suite::DocumentdbDotnet => Runner::Lines,
+            Suite::Dotnet | Suite::DocumentdbDotnet => Runner::Lines,
         }
     }
 
@@ -65,7 +67,7 @@ impl Suite {
 
     /// Installs what the suite needs: packages from the language's registry, nothing else.
     pub(crate) fn prepare(self) -> Result<Prepared> {
-        if self == Suite::DocumentdbDotnet {
+        if matches!(self, Suite::Dotnet | Suite::DocumentdbDotnet) {
             return Ok(csharp::missing().map_or(Prepared::Ready, Prepared::Missing));
         }
         let (program, version, manifest) = match self {
@@ -74,6 +76,7 @@ impl Suite {
             Suite::Go => ("go", "version", "go.mod"),
             Suite::Rust => ("cargo", "--version", "Cargo.toml"),
             Suite::Java => ("mvn", "--version", "pom.xml"),
+            Suite::Dotnet => ("dotnet", "--version", "Cosmos.csproj"),
             Suite::DocumentdbDotnet => ("dotnet", "--version", "DocumentDb.csproj"),
         };
         if !self.folder().join(manifest).exists() {
@@ -105,7 +108,7 @@ impl Suite {
                 process::run(java_suite(&["-q", "test-compile"]))?;
                 Ok(Prepared::Ready)
             }
-            Suite::DocumentdbDotnet => Ok(Prepared::Ready),
+            Suite::Dotnet | Suite::DocumentdbDotnet => Ok(Prepared::Ready),
         }
     }
 
@@ -139,8 +142,20 @@ impl Suite {
             Suite::Rust => rust_suite(&[]),
             Suite::Java => java_suite(&["test"]),
             Suite::DocumentdbNode => in_folder(self, "npm", &["test"]),
+            Suite::Dotnet => csharp::project(&self.folder(), Library::Cosmos)?,
             Suite::DocumentdbDotnet => csharp::project(&self.folder(), Library::DocumentDb)?,
         })
+    }
+
+    /// The command that runs the suite once more where the SDK can plan queries by itself.
+    pub(crate) fn planning_command(self) -> Result<Option<Command>> {
+        if self != Suite::Dotnet {
+            return Ok(None);
+        }
+        let mut command = self.whole()?;
+        // With it the SDK asks the library that comes with it for plans, and never the server.
+        command.env("AZURE_COSMOS_USE_QUERY_PLAN_INTEROP_LINUX", "true");
+        Ok(Some(command))
     }
 
     /// The command that runs the tests for a server that enforces throughput, where a language has them.
@@ -159,6 +174,7 @@ impl Suite {
             Suite::Go
             | Suite::Rust
             | Suite::Java
+            | Suite::Dotnet
             | Suite::DocumentdbNode
             | Suite::DocumentdbDotnet => None,
         }

@@ -104,7 +104,7 @@ impl Follower {
     }
 }
 
-/// Replays the all-versions feed from nothing: each previous image is what the replay holds, and the end is the
+/// Replays the all-versions feed from nothing: the image before a delete is what the replay holds, and the end is the
 /// present.
 pub(crate) fn replay_versions(world: &World, reference: &Reference) {
     let mut copy: BTreeMap<String, String> = BTreeMap::new();
@@ -117,11 +117,11 @@ pub(crate) fn replay_versions(world: &World, reference: &Reference) {
         let image = |name: &str| entry.get(name).filter(|image| image.get("id").is_some());
         let (current, previous) = (image("current"), image("previous"));
         let rid = rid(current.or(previous).unwrap());
-        assert_eq!(copy.get(&rid), previous.map(user_part).as_ref(), "{}", entry.to_text());
-        match (text(metadata, "operationType").as_str(), current) {
-            ("create", Some(item)) if previous.is_none() => copy.insert(rid, user_part(item)),
-            ("replace", Some(item)) if previous.is_some() => copy.insert(rid, user_part(item)),
-            ("delete", None) => copy.remove(&rid),
+        let before = copy.get(&rid);
+        match (text(metadata, "operationType").as_str(), current, previous) {
+            ("create", Some(item), None) if before.is_none() => copy.insert(rid, user_part(item)),
+            ("replace", Some(item), None) if before.is_some() => copy.insert(rid, user_part(item)),
+            ("delete", None, Some(last)) if before == Some(&user_part(last)) => copy.remove(&rid),
             _ => panic!("{}", entry.to_text()),
         };
     }
