@@ -3,11 +3,15 @@
 //! A continuation names its kind and its container (or owner) and holds a [`Walk`] or a number, never server
 //! state: it survives restarts and splits. Anything else, forged, foreign or cut, is "Invalid Continuation
 //! Token" (400).
+//!
+//! Wire: what continues in a range that the client named is the sealed text alone. Everything else is a JSON text around it that
+//! names the range where it goes on, as the service's gateway writes it: an object after the first page, an array after
+//! later ones. Each form is read everywhere.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use model::{Epk, EpkRange, Rid};
+use model::{Epk, EpkRange, Rid, Value};
 
 use crate::error::{Error, Result};
 use crate::seal::{Purpose, Sealer};
@@ -86,6 +90,8 @@ pub(crate) struct Continuations<'a> {
     pub(crate) owner: Option<Rid>,
     /// What else must be the same when the token comes back: the partition key, the query.
     pub(crate) scope: Cow<'a, [u8]>,
+    /// How many bytes at the start of the scope are the partition key.
+    pub(crate) key_bytes: usize,
 }
 
 impl Continuations<'_> {
@@ -100,8 +106,19 @@ impl Continuations<'_> {
         self.sealer.seal(Purpose::Continuation, &bytes)
     }
 
-    pub(crate) fn read<P: Position>(&self, token: &str) -> Result<Walk<P>> {
-        self.try_read(token).ok_or(Error::ContinuationInvalid)
+    /// Reads what was written for this scope, or for the same without a key: what is left of a span is left of its keys.
+    pub(crate) fn read<P: Position>(&self, text: &str) -> Result<Walk<P>> {
+        let token = sealed(text).ok_or(Error::ContinuationInvalid)?;
+        let bytes = self.sealer.open(Purpose::Continuation, &token);
+        let bytes = bytes.ok_or(Error::ContinuationInvalid)?;
+        let walk = Self::walk_of(&bytes, &self.header()).or_else(|| {
+            let key_bytes = Some(self.key_bytes).filter(|bytes| *bytes > 0)?;
+            let scope = self.scope.get(key_bytes..)?.into();
+            let unkeyed =
+                Continuations { scope, sealer: self.sealer.clone(), key_bytes: 0, ..*self };
+            Self::walk_of(&bytes, &unkeyed.header())
+        });
+        walk.ok_or(Error::ContinuationInvalid)
     }
 
     pub(crate) fn write_number(&self, number: u64) -> String {
@@ -120,9 +137,8 @@ impl Continuations<'_> {
         number.ok_or(Error::ContinuationInvalid)
     }
 
-    fn try_read<P: Position>(&self, token: &str) -> Option<Walk<P>> {
-        let bytes = self.sealer.open(Purpose::Continuation, token)?;
-        let mut reader = Reader(bytes.strip_prefix(self.header().as_slice())?);
+    fn walk_of<P: Position>(bytes: &[u8], header: &[u8]) -> Option<Walk<P>> {
+        let mut reader = Reader(bytes.strip_prefix(header)?);
         let n_cursors = reader.length(CURSORS_MAX)?;
         let mut cursors = VecDeque::new();
         for _ in 0..n_cursors {
@@ -140,6 +156,27 @@ impl Continuations<'_> {
         bytes.extend_from_slice(&digest(&self.scope).to_be_bytes());
         bytes
     }
+}
+
+/// The JSON text around a token that goes on in a range.
+pub(crate) fn in_range(token: &str, epks: &EpkRange, is_first: bool) -> String {
+    // Neither a token nor a bound needs escapes.
+    let range = format!(r#"{{"min":"{}","max":"{}"}}"#, epks.min(), epks.max());
+    let object = format!(r#"{{"token":"{token}","range":{range}}}"#);
+    if is_first { object } else { format!("[{object}]") }
+}
+
+/// The sealed text in a continuation of any form.
+fn sealed(text: &str) -> Option<Cow<'_, str>> {
+    if !text.starts_with(['{', '[']) {
+        return Some(text.into());
+    }
+    let value = model::json::parse(text.as_bytes()).ok()?;
+    let object = match &value {
+        Value::Array(array) => array.first().filter(|_| array.len() == 1)?,
+        other => other,
+    };
+    Some(object.get("token")?.as_str()?.to_owned().into())
 }
 
 /// FNV-1a, 64 bits: tells scopes apart; the seal keeps them honest.
@@ -203,7 +240,49 @@ mod tests {
 
     fn tokens<'a>(sealer: &Sealer, kind: Kind, scope: &'a [u8]) -> Continuations<'a> {
         let (sealer, owner) = (sealer.clone(), Some(Rid::container(1, 2)));
-        Continuations { sealer, kind, owner, scope: scope.into() }
+        Continuations { sealer, kind, owner, scope: scope.into(), key_bytes: 0 }
+    }
+
+    #[test]
+    fn every_form_is_read_and_nothing_around_it() {
+        let sealer = Sealer::new([3; 32]);
+        let walk = Walk::start(EpkRange::full(), Some(77));
+        let tokens = tokens(&sealer, Kind::Items, b"");
+        let token = tokens.write(&walk);
+        let first = in_range(&token, &EpkRange::full(), true);
+        assert_eq!(first, format!(r#"{{"token":"{token}","range":{{"min":"","max":"FF"}}}}"#));
+        let later = in_range(&token, &EpkRange::full(), false);
+        assert_eq!(later, format!("[{first}]"));
+        for text in [&token, &first, &later] {
+            assert_eq!(tokens.read(text).unwrap(), walk);
+        }
+        for bad in ["[]", "{}", "[[]]", r#"{"token":null}"#, r#"{"token":1}"#, &first[1..], "[{"] {
+            assert!(tokens.read::<Option<u64>>(bad).is_err(), "{bad}");
+        }
+        assert!(tokens.read::<Option<u64>>(&format!("[{first},{first}]")).is_err());
+    }
+
+    #[test]
+    fn a_token_without_a_key_goes_on_with_one_and_not_the_other_way() {
+        let sealer = Sealer::new([3; 32]);
+        let walk = Walk::start(EpkRange::full(), Some(77));
+        let with = |key: &str| {
+            let scope = format!("{key}query").into_bytes();
+            let (sealer, owner) = (sealer.clone(), Some(Rid::container(1, 2)));
+            Continuations {
+                sealer,
+                kind: Kind::Query,
+                owner,
+                scope: scope.into(),
+                key_bytes: key.len(),
+            }
+        };
+        let token = with("").write(&walk);
+        assert_eq!(with("a").read(&token).unwrap(), walk);
+        let keyed = with("a").write(&walk);
+        assert_eq!(with("a").read(&keyed).unwrap(), walk);
+        assert!(with("b").read::<Option<u64>>(&keyed).is_err());
+        assert!(with("").read::<Option<u64>>(&keyed).is_err());
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn cut_page(
     let sealer = inner.catalog.sealer();
     let scope = container.ranges.etag.as_bytes().into();
     let owner = Some(container.record().rid);
-    let tokens = Continuations { sealer, kind: Kind::Ranges, owner, scope };
+    let tokens = Continuations { sealer, kind: Kind::Ranges, owner, scope, key_bytes: 0 };
     let start = match &request.options.continuation {
         Some(token) => usize::try_from(tokens.read_number(token)?).unwrap_or(usize::MAX),
         None => 0,

@@ -160,7 +160,7 @@ impl ItemRequest<'_> {
         let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
         self.check_session(range).map_err(|error| self.fail_at(range, error))?;
         let lsn = range.partition.lsn();
-        let tokens = self.continuations(Kind::Attachments, scope(owner, ""));
+        let tokens = self.continuations(Kind::Attachments, scope(owner, ""), 0);
         let after = self.options.continuation.as_deref().map(|token| {
             let number = tokens.read_number(token)?;
             u32::try_from(number).map_err(|_| Error::ContinuationInvalid)
@@ -218,7 +218,7 @@ impl ItemRequest<'_> {
         options.resume_filter =
             query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
         let statement = Statement::prepare(&query.text, &query.parameters, &options)?;
-        let tokens = || self.continuations(Kind::Attachments, scope(owner, &query.text));
+        let tokens = || self.continuations(Kind::Attachments, scope(owner, &query.text), 0);
         let position = match &self.options.continuation {
             Some(token) => {
                 let walk: Walk<Option<String>> = tokens().read(token)?;

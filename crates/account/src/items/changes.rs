@@ -84,7 +84,7 @@ impl ItemRequest<'_> {
             let walk = Walk::start(epks, Some(lsn));
             return walk.within(&scope.epks).ok_or_else(invalid);
         }
-        let tokens = self.continuations(Kind::Changes, &[][..]);
+        let tokens = self.continuations(Kind::Changes, &[][..], 0);
         let walk: Walk<Option<u64>> = tokens.read(text).map_err(|_| invalid())?;
         walk.within(&scope.epks).ok_or_else(invalid)
     }
@@ -152,7 +152,7 @@ impl ItemRequest<'_> {
                 ETag::from_text(&lsn.to_string())
             }
             _ => {
-                let tokens = self.continuations(Kind::Changes, &[][..]);
+                let tokens = self.continuations(Kind::Changes, &[][..], 0);
                 ETag::from_text(&tokens.write(&positions.walk))
             }
         }

@@ -10,7 +10,7 @@ use partition::PageLimits;
 
 use super::ItemRequest;
 use super::scope::FeedScope;
-use crate::continuation::{Continuations, Kind, Position};
+use crate::continuation::{self, Continuations, Kind, Position};
 use crate::error::{Error, Result};
 use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
@@ -62,7 +62,7 @@ impl<'r> Page<'r> {
 impl ItemRequest<'_> {
     pub(super) fn read_feed(&self) -> Result<Outcome, Failed> {
         let scope = self.scope().map_err(|error| self.fail(error))?;
-        let tokens = || self.continuations(Kind::Items, &scope.text);
+        let tokens = || self.continuations(Kind::Items, &scope.text, scope.text.len());
         let mut walk: Walk<Option<u64>> =
             self.resume(tokens, &scope).map_err(|error| self.fail(error))?;
         let mut page = self.new_page(&scope);
@@ -123,10 +123,13 @@ impl ItemRequest<'_> {
         tokens: impl Fn() -> Continuations<'t>,
         walk: &Walk<P>,
     ) -> Result<Option<String>> {
-        if walk.cursors.is_empty() {
-            return Ok(None);
+        let Some(next) = walk.cursors.front() else { return Ok(None) };
+        let mut token = tokens().write(walk);
+        if self.range.is_none() {
+            let range = self.container.ranges.route(next.epks.min());
+            let is_first = self.options.continuation.is_none();
+            token = continuation::in_range(&token, &range.entry.epks, is_first);
         }
-        let token = tokens().write(walk);
         let kib_max = self.options.continuation_kib_max.filter(|kib| *kib > 0);
         match kib_max.and_then(|kib| usize::try_from(kib).ok()) {
             Some(kib) if token.len() > kib.saturating_mul(1024) => Err(Error::ContinuationTooLong),
@@ -138,9 +141,10 @@ impl ItemRequest<'_> {
         &self,
         kind: Kind,
         scope: impl Into<Cow<'s, [u8]>>,
+        key_bytes: usize,
     ) -> Continuations<'s> {
         let (sealer, owner) = (self.inner.catalog.sealer(), Some(self.container.record().rid));
-        Continuations { sealer, kind, owner, scope: scope.into() }
+        Continuations { sealer, kind, owner, scope: scope.into(), key_bytes }
     }
 
     pub(super) fn items_max(&self) -> usize {

@@ -35,8 +35,9 @@ use crate::walk::{Cursor, Walk};
 pub(super) const PAGE_TIME: Duration = Duration::from_secs(4);
 /// A page that took less can be computed by the thread of its request the next time.
 const BRIEF_TIME: Duration = Duration::from_micros(500);
-/// Bytes of a continuation around the position that the query engine makes: its scope, its cursor, its seal.
-const AROUND_POSITION: usize = 200;
+/// Bytes of a continuation around the position that the query engine makes: its scope, its cursor, its seal, the text that
+/// names the range.
+const AROUND_POSITION: usize = 400;
 const PLAN_CHARGE: Charge = Charge::from_hundredths(100);
 
 /// What else a query response tells, and what is known of the text without parsing it.
@@ -101,7 +102,8 @@ impl ItemRequest<'_> {
         let compile = self.time_for(extras).saturating_sub(begin);
         let target =
             self.target(query, &statement, cross_partition).map_err(|error| self.fail(error))?;
-        let tokens = || self.continuations(Kind::Query, scope_text(&target, query));
+        let key_bytes = target.scope.text.len();
+        let tokens = || self.continuations(Kind::Query, scope_text(&target, query), key_bytes);
         let walk = self.resume(tokens, &target.scope).map_err(|error| self.fail(error))?;
         let (page, walk, mut totals) = match target.merge {
             Some(degree) => self.merged_rows(&statement, &target, walk, degree, extras)?,

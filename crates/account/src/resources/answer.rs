@@ -35,9 +35,24 @@ pub(super) fn shown(
         ResourceKind::Container if options.is_before(KEY_REQUIRED_SINCE) => {
             hide_system_key(&mut resource);
         }
+        ResourceKind::Offer => {
+            let options = &inner.options().relocation;
+            if relocate::auto::is_pending(tables, options, record) {
+                show_pending(&mut resource);
+            }
+        }
         _ => {}
     }
     resource
+}
+
+/// Wire: an offer says in its content, too, that it is not applied everywhere yet.
+fn show_pending(offer: &mut Object) {
+    if let Some(Value::Object(content)) = offer.get("content") {
+        let mut content = content.clone();
+        content.insert("isOfferReplacePending", true);
+        offer.insert("content", Value::Object(content));
+    }
 }
 
 /// Wire: clients from before keys were required take any key that they see for one that they have to send.

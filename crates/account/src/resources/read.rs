@@ -53,7 +53,8 @@ pub(crate) fn list(
     let sealer = inner.catalog.sealer();
     let owner_rid = found.record().map(|record| record.rid);
     let scope = kind_name(kind).as_bytes().into();
-    let tokens = Continuations { sealer, kind: Kind::Resources, owner: owner_rid, scope };
+    let tokens =
+        Continuations { sealer, kind: Kind::Resources, owner: owner_rid, scope, key_bytes: 0 };
     let after = match &request.options.continuation {
         Some(token) => tokens.read_number(token)?,
         None => 0,
@@ -85,7 +86,8 @@ pub(crate) fn query(
     let sealer = inner.catalog.sealer();
     let owner_rid = found.record().map(|record| record.rid);
     let scope = [kind_name(kind).as_bytes(), b"?", query.text.as_bytes()].concat().into();
-    let tokens = Continuations { sealer, kind: Kind::Resources, owner: owner_rid, scope };
+    let tokens =
+        Continuations { sealer, kind: Kind::Resources, owner: owner_rid, scope, key_bytes: 0 };
     let after = match &request.options.continuation {
         Some(token) => tokens.read_number(token)?,
         None => 0,

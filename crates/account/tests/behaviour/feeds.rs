@@ -109,7 +109,7 @@ async fn forged_and_foreign_continuations_are_refused() {
     }
     with(&token).items().feed().await.expect(200);
     with(&token).items_of("dbs/d/colls/other").feed().await.expect(400);
-    with(&token).items().key(r#"["k1"]"#).feed().await.expect(400);
+    with(&token).items().key(r#"["k1"]"#).feed().await.expect(200);
     with(&keyed).items().key(r#"["k1"]"#).feed().await.expect(200);
     with(&keyed).items().key(r#"["k2"]"#).feed().await.expect(400);
     with(&token).list("dbs").await.expect(400);
@@ -221,4 +221,47 @@ async fn a_range_without_the_key_has_nothing_of_it_and_is_not_gone() {
         items.changes(start).await.expect(304);
     }
     client.items().key(key).range(9).feed().await.expect_sub(410, 1002);
+}
+
+/// Wire: the service's gateway names the range in which it goes on; who names the range itself gets the token alone.
+#[tokio::test]
+async fn continuations_name_their_range_unless_the_client_did() {
+    let client = filled(3, 30).await;
+    let small = client.with_options(|options| options.items_max = Some(2));
+    let bounds = client.account.describe_ranges(&crate::support::link("dbs/d/colls/c")).unwrap();
+    let first = small.items().feed().await.expect(200).facts.continuation.unwrap();
+    let value = model::json::parse(first.as_bytes()).unwrap();
+    assert!(value.get("token").unwrap().as_str().is_some());
+    let range = value.get("range").unwrap();
+    assert_eq!(range.get("min").unwrap().as_str(), Some(""));
+    assert_eq!(range.get("max").unwrap().as_str().unwrap(), bounds[0].epks.max().to_string());
+    let next = small.with_options(|options| options.continuation = Some(first.clone()));
+    let later = next.items().feed().await.expect(200).facts.continuation.unwrap();
+    assert!(later.starts_with("[{") && later.ends_with("}]"), "{later}");
+    let bare = small.items().range(0).feed().await.expect(200).facts.continuation.unwrap();
+    assert!(bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+    // What was given out before is what stands inside.
+    let token = value.get("token").unwrap().as_str().unwrap().to_owned();
+    let rest = client.items().feed_from(Some(token), 1000).await;
+    assert_eq!(rest.len(), 28);
+}
+
+#[tokio::test]
+async fn a_feed_range_goes_on_with_a_key_in_it() {
+    let client = filled(3, 60).await;
+    let key = r#"["k1"]"#;
+    let home = client.items().key(key).read("1").await.expect(200).facts.range.unwrap().0;
+    let small = client.with_options(|options| options.items_max = Some(1));
+    let query = "SELECT * FROM c";
+    let first = small.items().range(home).feed().await.expect(200);
+    let rest = client.items().key(key).feed_from(first.facts.continuation, 1000).await;
+    let seen = first.rows.iter().filter(|row| row.get("pk").unwrap().as_str() == Some("k1"));
+    assert_eq!(seen.count() + rest.len(), 6);
+    let first = small.items().range(home).query(query).await.expect(200);
+    let rest = client.items().key(key).query_from(query, first.facts.continuation).await;
+    let seen = first.rows.iter().filter(|row| row.get("pk").unwrap().as_str() == Some("k1"));
+    assert_eq!(seen.count() + rest.len(), 6);
+    let keyed = small.items().key(key).query(query).await.expect(200).facts.continuation;
+    let other = client.with_options(|options| options.continuation = keyed);
+    other.items().key(r#"["k2"]"#).query(query).await.expect(400);
 }

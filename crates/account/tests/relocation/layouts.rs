@@ -414,11 +414,17 @@ async fn more_throughput_makes_more_ranges_and_less_makes_no_fewer() {
     fill(&client, 50).await;
     let raised = set_throughput(&client, 45_000).await.expect(200);
     assert_eq!(raised.facts.offer_replace_pending, Some(true));
+    let pending = |answer: &Answer| {
+        let content = answer.value.get("content").unwrap();
+        content.get("isOfferReplacePending").map(Value::to_text)
+    };
+    assert_eq!(pending(&raised).as_deref(), Some("true"));
     set_throughput(&client, 46_000).await.expect_sub(400, 3205);
     client.account.run_jobs_once().await.unwrap();
     assert_eq!(ranges(&client).len(), 5, "two of three are split");
     let offer = client.read(&offer_link(&client).await).await;
     assert_eq!(offer.facts.offer_replace_pending, Some(false));
+    assert_eq!(pending(&offer), None);
     let lowered = set_throughput(&client, 1000).await.expect(200);
     assert_eq!(lowered.facts.offer_replace_pending, Some(false));
     client.account.run_jobs_once().await.unwrap();
