@@ -184,7 +184,7 @@ async fn the_media_of_an_account_is_bounded_and_told() {
 async fn names_and_kinds_that_could_do_harm_do_none() {
     let server = server().await;
     for (slug, status) in
-        [("a%2Fb", 400), ("%20", 201), ("a?b", 201), ("x\ty", 201), ("\u{e9}", 201), ("%zz", 201)]
+        [("a%2Fb", 400), ("%20", 400), ("a?b", 400), ("x\ty", 400), ("\u{e9}", 201), ("%zz", 201)]
     {
         let reply = server.send(upload(slug, "x")).await;
         assert_eq!(reply.status, status, "{slug:?}: {}", reply.text());

@@ -5,7 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use account::{AccountOptions, RelocationStep};
+use account::{
+    AccountOptions, AttachmentAction, AttachmentInput, Body, ItemAction, MediaAction, Operation,
+    RelocationStep,
+};
+use bytes::Bytes;
 use model::{Env, RangeId};
 use store::{Direction, KeyRange, Store};
 
@@ -55,6 +59,23 @@ const CONTAINER: &str = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Has
 struct Known {
     there: BTreeSet<String>,
     gone: BTreeSet<String>,
+    /// Items whose attachment was acknowledged.
+    attached: BTreeSet<String>,
+}
+
+/// Media of more than one piece, whose bytes tell whose it is.
+fn media(n: u32) -> Bytes {
+    Bytes::from(vec![u8::try_from(n % 251).unwrap(); 70_000])
+}
+
+fn attach(n: u32) -> ItemAction {
+    let content = AttachmentInput::Media {
+        slug: Some("m".to_owned()),
+        content_type: "image/png".to_owned(),
+        bytes: media(n),
+    };
+    let action = AttachmentAction::Create { content, is_upsert: true };
+    ItemAction::Attachment { item: n.to_string(), action }
 }
 
 impl Known {
@@ -72,6 +93,9 @@ impl Known {
                 }
             } else if items.upsert(&body).await.status.code < 300 {
                 self.there.insert(n.to_string());
+                if n % 8 == 0 && items.run(attach(n)).await.status.code < 300 {
+                    self.attached.insert(n.to_string());
+                }
             }
         }
     }
@@ -88,6 +112,22 @@ impl Known {
             let pk = id.parse::<u32>().unwrap() % 13;
             client.items().key(&format!(r#"["{pk}"]"#)).read(id).await.expect(200);
         }
+        for id in self.attached.intersection(&self.there) {
+            let n: u32 = id.parse().unwrap();
+            let action = AttachmentAction::Read { id: "m".to_owned() };
+            let read = ItemAction::Attachment { item: id.clone(), action };
+            let items = client.items().key(&format!(r#"["{}"]"#, n % 13));
+            let link = items.run(read).await.expect(200).text("media");
+            let id = link.trim_start_matches("/media/").to_owned();
+            let operation = Operation::Media { id, action: MediaAction::Read };
+            let (principal, options) = (client.principal.clone(), client.options.clone());
+            let call = account::Call { principal, operation, options };
+            match client.account.execute(call).await.unwrap().body {
+                Body::Media { bytes, .. } => assert!(bytes == media(n), "media of {n}"),
+                other => panic!("no media: {other:?}"),
+            }
+        }
+        client.account.check_partitions().unwrap();
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a caller asks of the attachments of an item.
 
 use bytes::Bytes;
-use model::{ItemBody, Value, check_item_id};
+use model::{ItemBody, Value, check_resource_id};
 
 use crate::{Error, Result};
 
@@ -70,6 +70,7 @@ impl AttachmentBody {
 
     /// Wire: an attachment has a `contentType` and a `media`, both text.
     pub(crate) fn new(body: ItemBody) -> Result<AttachmentBody> {
+        check_id(body.id())?;
         let value = body.to_value();
         let text = |property: &'static str| match value.get(property) {
             Some(Value::String(text)) => Ok(text.clone()),
@@ -82,10 +83,15 @@ impl AttachmentBody {
     }
 }
 
+/// An attachment is named by its path, so its id is one that a path can have.
+fn check_id(id: &str) -> Result<()> {
+    Ok(check_resource_id(id).map_err(model::ItemError::from)?)
+}
+
 impl AttachmentContent {
     /// Takes media under an id, which a client sends as `Slug`.
     pub fn media(id: String, media: Media) -> Result<AttachmentContent> {
-        check_item_id(&id).map_err(model::ItemError::from)?;
+        check_id(&id)?;
         Ok(AttachmentContent::Media { id, media })
     }
 

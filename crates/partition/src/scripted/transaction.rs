@@ -86,6 +86,7 @@ impl Transaction {
         let is_write = !matches!(call.op, ItemOp::Read { .. });
         let step = self.ground.step(call, &self.partition.inner().env)?;
         let paused = std::mem::take(&mut self.paused);
+        let n_detached = paused.attached.n_detached;
         let mut running = Running::resume(&self.ground, &self.view, paused);
         let done = running.step(&step);
         self.paused = running.pause();
@@ -95,7 +96,8 @@ impl Transaction {
         }
         let done = done?;
         if is_write {
-            self.n_writes += 1;
+            // What went with an item is removed by the same commit.
+            self.n_writes += 1 + (self.paused.attached.n_detached - n_detached);
             self.promise(&done)?;
         }
         Ok(done)

@@ -256,3 +256,25 @@ async fn a_write_with_triggers_is_one_commit() {
     assert_eq!(world.ids(&Scope::Logical(at)), ["before", "a", "after"]);
     world.check();
 }
+
+#[tokio::test]
+async fn an_item_that_a_script_deletes_takes_its_attachments_along() {
+    let world = World::new();
+    world.create(r#"{"id":"a","pk":1}"#).await.unwrap();
+    world.attach("[1]", "a", upload("m", "image/png", &bytes(100_000, 1))).await.unwrap();
+    let remove = |end: &str| {
+        format!(
+            "function () {{ __.deleteDocument(__.getAltLink() + '/docs/a', function (err) {{ if (err) throw err; {end} }}); }}"
+        )
+    };
+    assert!(run(&world, &remove("throw new Error('on purpose');")).await.is_err());
+    assert_eq!(world.attachments("[1]", "a"), ["m"], "nothing of a failed run remains");
+    run(&world, &remove("__.createDocument(__.getSelfLink(), {id: 'a', pk: 1});")).await.unwrap();
+    assert!(world.attachments("[1]", "a").is_empty(), "a new item under the id has none");
+    let statistics = world.partition.statistics();
+    assert_eq!((statistics.n_items, statistics.n_attachments, statistics.media_bytes), (1, 0, 0));
+    let refused =
+        run(&world, "function () { __.readAttachments(__.getAltLink() + '/docs/a'); }").await;
+    assert_eq!(refused.unwrap_err().error.status().code, 400, "not silently empty");
+    world.check();
+}

@@ -202,10 +202,10 @@ export function install(native, installQuery) {
     return settle(outcome !== false && outcome[0] === 0 ? [0, {}] : outcome, callback, seen(callback));
   });
 
-  // Wire: attachments are gone from the service; the calls remain and fail.
+  // Attachments are reached by requests only: the calls are there and fail.
   function attachment(name, least) {
     operation(name, least, (options, callback) =>
-      refuse(400, `The function "${name}" is not supported: attachments have been retired.`, callback));
+      refuse(400, `The function "${name}" is not supported: scripts do not reach attachments.`, callback));
   }
   attachment('readAttachment', 1);
   attachment('readAttachments', 1);
