@@ -153,6 +153,7 @@ pub(super) fn log<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
         return number(x.ln());
     }
     number(match f64_at(arguments, 1)? {
+        2.0 => x.log2(),
         10.0 => x.log10(),
         base => x.ln() / base.ln(),
     })
