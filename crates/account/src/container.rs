@@ -122,6 +122,7 @@ fn settings(
         version_retention: properties.version_retention.or(options.version_retention),
         logical_bytes_max: options.relocation.logical_partition_bytes,
         is_indexed: properties.is_indexed,
+        is_automatic: properties.is_automatic,
         index_policy: if options.keeps_indexes {
             properties.index_policy.clone()
         } else {

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use model::{EpkRange, PartitionKey, RangeId, Rid, SessionToken};
+pub use partition::IndexingDirective;
 
 /// Who asks. The gateway has verified the signature; what the principal may do is decided in the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,7 @@ pub struct Options {
     pub migrate_offer: Option<OfferMigration>,
     pub pre_triggers: Vec<String>,
     pub post_triggers: Vec<String>,
+    pub indexing: IndexingDirective,
     /// The API version that the client sent, e.g. `2020-07-15`.
     pub api_version: Option<String>,
 }
@@ -294,6 +296,7 @@ pub struct BatchCall {
     pub if_none_match: Option<String>,
     /// Leave the written item out of the result.
     pub minimal: bool,
+    pub indexing: IndexingDirective,
 }
 
 #[derive(Debug, Clone)]

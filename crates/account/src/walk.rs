@@ -110,6 +110,7 @@ mod tests {
             version_retention: None,
             logical_bytes_max: LOGICAL_BYTES_MAX,
             is_indexed: true,
+            is_automatic: true,
             index_policy: query::index::IndexPolicy::all(),
         };
         let ranges = model::Value::Array(entries);

@@ -4,14 +4,15 @@
 
 use std::io::Write;
 
-use account::{BatchAction, BatchCall, BatchResult};
+use account::{BatchAction, BatchCall, BatchResult, IndexingDirective};
 use bytes::Bytes;
 use model::{Charge, Number, PartitionKey, Value};
 
 use crate::{
     error::{Error, excerpt, write_string},
+    headers::values::indexing_directive,
     json_scan,
-    parse::{BATCH_CALLS_MAX, is_indexing_directive},
+    parse::BATCH_CALLS_MAX,
 };
 
 /// Reads the operations of a request.
@@ -36,6 +37,7 @@ struct Members {
     if_match: Option<String>,
     if_none_match: Option<String>,
     minimal: bool,
+    indexing: IndexingDirective,
 }
 
 fn call(whole: &Bytes, element: &[u8]) -> Result<BatchCall, String> {
@@ -65,9 +67,8 @@ impl Members {
             },
             "indexingDirective" => {
                 let directive = string(parse(text)?, name)?;
-                if !is_indexing_directive(&directive) {
-                    return Err(format!("indexingDirective {} is unknown", excerpt(&directive)));
-                }
+                let unknown = || format!("indexingDirective {} is unknown", excerpt(&directive));
+                self.indexing = indexing_directive(&directive).ok_or_else(unknown)?;
             }
             "resourceType" | "resourceStream" | "operationIndex" => {}
             // A member that we do not know could change what the client means.
@@ -95,6 +96,7 @@ impl Members {
             if_match: self.if_match,
             if_none_match: self.if_none_match,
             minimal: self.minimal,
+            indexing: self.indexing,
         })
     }
 }

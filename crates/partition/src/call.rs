@@ -13,12 +13,24 @@ pub struct ItemCall {
     pub if_none_match: Option<String>,
     /// The answer has no use for the written item.
     pub minimal: bool,
+    pub indexing: IndexingDirective,
+}
+
+/// Whether queries are to find the item that is written. Wire: `x-ms-indexing-directive`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IndexingDirective {
+    /// As the policy of the container says.
+    #[default]
+    Default,
+    Include,
+    Exclude,
 }
 
 impl ItemCall {
     /// Makes a call without preconditions.
     pub fn new(op: ItemOp) -> ItemCall {
-        ItemCall { op, if_match: None, if_none_match: None, minimal: false }
+        let indexing = IndexingDirective::Default;
+        ItemCall { op, if_match: None, if_none_match: None, minimal: false, indexing }
     }
 }
 

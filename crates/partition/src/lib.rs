@@ -48,7 +48,8 @@ pub use attachments::{
     AttachmentPage, AttachmentSource, FoundAttachment, FoundMedia, MEDIA_BYTES_MAX, Media,
 };
 pub use call::{
-    Applied, BatchApplied, ChangePage, ItemCall, ItemOp, ItemOutcome, ItemPage, PageLimits,
+    Applied, BatchApplied, ChangePage, IndexingDirective, ItemCall, ItemOp, ItemOutcome, ItemPage,
+    PageLimits,
 };
 pub use consistency::Report;
 pub use error::{Error, Result};

@@ -6,6 +6,8 @@ use std::time::Duration;
 use model::{Epk, EpkRange, PartitionKey, PartitionKeyDefinition, PropertyPath, Rid};
 use query::index::IndexPolicy;
 
+use crate::IndexingDirective;
+
 // Limit: 20 GB of items per logical partition, as on the service (403, sub-status 1014).
 pub const LOGICAL_BYTES_MAX: u64 = 20 << 30;
 
@@ -27,8 +29,22 @@ pub struct Settings {
     pub logical_bytes_max: u64,
     /// Whether writes pay for index terms.
     pub is_indexed: bool,
+    /// Whether queries find items whose writer did not say.
+    pub is_automatic: bool,
     /// Which paths are indexed. A new policy is reached by `Partition::rebuild_index`.
     pub index_policy: IndexPolicy,
+}
+
+impl Settings {
+    /// Says whether an item that is written so is kept from queries.
+    pub(crate) fn hides(&self, indexing: IndexingDirective) -> bool {
+        self.is_indexed
+            && match indexing {
+                IndexingDirective::Default => !self.is_automatic,
+                IndexingDirective::Include => false,
+                IndexingDirective::Exclude => true,
+            }
+    }
 }
 
 /// One logical partition. `epk` must be the effective partition key of `key`.

@@ -9,6 +9,7 @@ use query::{ItemIndex, ItemSource, SourceItem, StoredItem, System};
 use crate::index::IndexView;
 use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
+use crate::record::ItemRecord;
 use crate::{Result, Scope};
 
 // Limit: items of one page that the store is to keep for the next query. A query that reads more would displace what
@@ -23,6 +24,8 @@ pub struct Source {
     /// The index; `None` when there is none or it cannot be read.
     pub(crate) index: Option<IndexView>,
     n_found: AtomicU32,
+    /// Whether items that are kept from queries are left out; a container without an index shows all.
+    hides: bool,
 }
 
 impl Partition {
@@ -54,7 +57,9 @@ impl Partition {
     fn open_source(&self, reader: Reader, scope: ScopeFilter, is_whole: bool) -> Source {
         // A scan meets the same trouble with the store and reports it.
         let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_looks);
-        Source { index: index.ok().flatten(), reader, scope, n_found: AtomicU32::default() }
+        let hides = reader.settings.is_indexed;
+        let (index, n_found) = (index.ok().flatten(), AtomicU32::default());
+        Source { reader, scope, index, n_found, hides }
     }
 }
 
@@ -68,7 +73,7 @@ impl ItemSource for Source {
         let items = self.reader.numbered(&self.scope, after);
         Box::new(items.filter_map(|entry| {
             let item = entry.and_then(|(number, record)| {
-                if !self.reader.shows(&self.scope, &record)? {
+                if !self.shows(&record)? {
                     return Ok(None);
                 }
                 Ok(Some(self.reader.source_item(number, &record)))
@@ -91,16 +96,20 @@ impl Source {
     pub(crate) fn find(&self, number: u64) -> Result<Option<SourceItem>> {
         let keeps = self.n_found.fetch_add(1, Ordering::Relaxed) < KEPT_MAX;
         let Some(record) = self.reader.recall(number, keeps)? else { return Ok(None) };
-        if !self.reader.shows(&self.scope, &record)? {
+        if !self.shows(&record)? {
             return Ok(None);
         }
         Ok(Some(self.reader.source_item(number, &record)))
+    }
+
+    fn shows(&self, record: &ItemRecord) -> Result<bool> {
+        Ok(!(self.hides && record.is_hidden) && self.reader.shows(&self.scope, record)?)
     }
 }
 
 impl Reader {
     /// Hands out the stored text as it is: a query reads little of it.
-    fn source_item(&self, number: u64, record: &crate::record::ItemRecord) -> SourceItem {
+    fn source_item(&self, number: u64, record: &ItemRecord) -> SourceItem {
         let system = System {
             rid: Rid::item(&self.settings.container, number),
             container_link: Arc::clone(&self.settings.container_link),

@@ -113,6 +113,7 @@ impl ItemRequest<'_> {
             if_match: self.options.if_match.clone(),
             if_none_match: self.options.if_none_match.clone(),
             minimal: false,
+            indexing: self.options.indexing,
         };
         match range.partition.apply(at, call).await {
             Ok(applied) => Ok(self.answer(range, applied.outcome, applied.lsn)),

@@ -132,6 +132,7 @@ impl ItemRequest<'_> {
             body: write.body.cloned(),
             if_match: self.options.if_match.clone(),
             if_none_match: self.options.if_none_match.clone(),
+            indexing: self.options.indexing,
             pre,
             post,
         };

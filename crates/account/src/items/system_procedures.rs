@@ -7,7 +7,7 @@ use partition::scripts::Script;
 use super::ItemRequest;
 use crate::body;
 use crate::error::{Error, Result};
-use crate::operation::{BatchAction, BatchCall};
+use crate::operation::{BatchAction, BatchCall, IndexingDirective};
 use crate::outcome::{Body, Facts, Failed, Outcome};
 
 const ECHO: &str = "__.sys.echo";
@@ -80,7 +80,9 @@ impl ItemRequest<'_> {
             let body = Bytes::from(self.text_of_insert(item, makes_ids));
             let action =
                 if is_upsert { BatchAction::Upsert { body } } else { BatchAction::Create { body } };
-            BatchCall { action, key: None, if_match: None, if_none_match: None, minimal: true }
+            let indexing = IndexingDirective::Default;
+            let (if_match, if_none_match) = (None, None);
+            BatchCall { action, key: None, if_match, if_none_match, minimal: true, indexing }
         });
         Ok(calls.collect())
     }

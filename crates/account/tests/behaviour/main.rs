@@ -13,6 +13,7 @@ mod containers_without_key;
 mod databases;
 mod errors;
 mod feeds;
+mod indexing_directive;
 mod items;
 mod jobs;
 mod offers;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use account::{
     Account, AccountOptions, BatchAction, BatchCall, BatchResult, Body, Call, Consistency, Facts,
-    Failed, FeedMode, FeedStart, IndexMetrics, ItemAction, ItemOperation, Link, Operation, Options,
-    Outcome, Principal, QueryText, ResourceKind,
+    Failed, FeedMode, FeedStart, IndexMetrics, IndexingDirective, ItemAction, ItemOperation, Link,
+    Operation, Options, Outcome, Principal, QueryText, ResourceKind,
 };
 use bytes::Bytes;
 use model::{Env, EpkRange, Failure, PartitionKey, RangeId, Status, Value, json};
@@ -421,7 +421,8 @@ pub fn delete_call(id: &str) -> BatchCall {
 }
 
 pub fn call(action: BatchAction) -> BatchCall {
-    BatchCall { action, key: None, if_match: None, if_none_match: None, minimal: false }
+    let (if_match, if_none_match, indexing) = (None, None, IndexingDirective::Default);
+    BatchCall { action, key: None, if_match, if_none_match, minimal: false, indexing }
 }
 
 pub fn stronger() -> Consistency {

@@ -91,7 +91,7 @@ used_headers! {
     WireFormatVersion = "x-ms-cosmos-changefeed-wire-format-version", "2021-09-15: latest versions come in envelopes with metadata, as all versions do";
     Prefer = "prefer", "return=minimal on item writes and batches";
     IsUpsert = "x-ms-documentdb-is-upsert", "create becomes upsert";
-    IndexingDirective = "x-ms-indexing-directive", "checked; what is indexed changes cost, not results";
+    IndexingDirective = "x-ms-indexing-directive", "whether queries find the item that is written";
     PreTriggers = "x-ms-documentdb-pre-trigger-include", "triggers to run before a write";
     PostTriggers = "x-ms-documentdb-post-trigger-include", "triggers to run after a write";
     IsQuery = "x-ms-documentdb-isquery", "a POST is a query";

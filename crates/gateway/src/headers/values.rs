@@ -1,7 +1,7 @@
 //! Typed readers of header values: each turns text into a type or into the 400 that the service
 //! gives.
 
-use account::{Consistency, IndexMetrics, ThroughputRequest};
+use account::{Consistency, IndexMetrics, IndexingDirective, ThroughputRequest};
 use model::{Epk, EpkRange, PartitionKey, RangeId, SessionToken};
 
 use super::{Name, RequestHeaders};
@@ -245,9 +245,15 @@ impl RequestHeaders<'_> {
         Ok(text.split([',', ';']).any(|one| one.trim().eq_ignore_ascii_case("return=minimal")))
     }
 
+    pub(crate) fn indexing(&self) -> Result<IndexingDirective, Error> {
+        let name = Name::IndexingDirective;
+        let Some(text) = self.get(name)? else { return Ok(IndexingDirective::Default) };
+        let expected = "Expected Include, Exclude or Default.";
+        indexing_directive(text).ok_or_else(|| Error::header(name.text(), text, expected))
+    }
+
     /// Checks the headers whose value changes nothing here, so that a typing error is still seen.
     pub(crate) fn check_hints(&self) -> Result<(), Error> {
-        self.one_of(Name::IndexingDirective, &["Include", "Exclude", "Default"])?;
         self.one_of(Name::PriorityLevel, &["High", "Low"])?;
         self.one_of(Name::ThroughputBucket, &["1", "2", "3", "4", "5"])?;
         #[rustfmt::skip]
@@ -266,6 +272,17 @@ impl RequestHeaders<'_> {
             }
         }
     }
+}
+
+/// Reads `Include`, `Exclude` or `Default`.
+pub(crate) fn indexing_directive(text: &str) -> Option<IndexingDirective> {
+    let known = [
+        ("Include", IndexingDirective::Include),
+        ("Exclude", IndexingDirective::Exclude),
+        ("Default", IndexingDirective::Default),
+    ];
+    let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.map(|(_, directive)| *directive)
 }
 
 #[cfg(test)]
@@ -323,6 +340,15 @@ mod tests {
     }
 
     #[test]
+    fn an_indexing_directive_is_one_of_three() {
+        let indexing = |value| read(Name::IndexingDirective, value, RequestHeaders::indexing);
+        assert_eq!(indexing("exclude").unwrap(), IndexingDirective::Exclude);
+        assert_eq!(indexing("Include").unwrap(), IndexingDirective::Include);
+        assert_eq!(indexing("Default").unwrap(), IndexingDirective::Default);
+        assert!(indexing("Maybe").is_err());
+    }
+
+    #[test]
     fn epk_bounds_may_be_open_but_not_reversed() {
         let epks = |start: Option<&str>, end: Option<&str>| {
             let mut map = HeaderMap::new();
@@ -347,7 +373,7 @@ mod tests {
     fn settings_with_few_values_refuse_the_others() {
         #[rustfmt::skip]
         let table = [
-            (Name::ThroughputBucket, "3", "6"), (Name::PriorityLevel, "low", "Medium"), (Name::IndexingDirective, "Include", "Maybe"),
+            (Name::ThroughputBucket, "3", "6"), (Name::PriorityLevel, "low", "Medium"),
             (Name::ReadConsistencyStrategy, "Session", "Best"), (Name::WireFormatVersion, "2021-09-15", "2030-01-01"),
             (Name::BatchOrdered, "True", "2"),
         ];

@@ -1,6 +1,6 @@
 //! Batches: sniffing the form, and the rules that both forms share.
 
-use account::{BatchAction, BatchCall, ItemAction};
+use account::{BatchAction, BatchCall, IndexingDirective, ItemAction};
 use bytes::Bytes;
 use model::{PartitionKey, json::binary};
 
@@ -8,7 +8,7 @@ use super::{Action, BatchForm, Reply, Request};
 use crate::{
     batch_json,
     error::{Error, excerpt},
-    headers::Name,
+    headers::{Name, values::indexing_directive},
     hybrid_row::{self, Operation},
 };
 
@@ -74,11 +74,11 @@ fn call(operation: Operation) -> Result<BatchCall, String> {
         20 => BatchAction::Upsert { body: body? },
         other => return Err(format!("operationType {other} is unknown")),
     };
-    if let Some(directive) = &operation.indexing_directive
-        && !is_indexing_directive(directive)
-    {
-        return Err(format!("indexingDirective {} is unknown", excerpt(directive)));
-    }
+    let indexing = match &operation.indexing_directive {
+        Some(directive) => indexing_directive(directive)
+            .ok_or_else(|| format!("indexingDirective {} is unknown", excerpt(directive)))?,
+        None => IndexingDirective::Default,
+    };
     let key = operation.partition_key.as_deref().map(PartitionKey::from_header).transpose();
     Ok(BatchCall {
         action,
@@ -86,6 +86,7 @@ fn call(operation: Operation) -> Result<BatchCall, String> {
         if_match: operation.if_match,
         if_none_match: operation.if_none_match,
         minimal: operation.minimal.unwrap_or(false),
+        indexing,
     })
 }
 
@@ -98,10 +99,6 @@ fn text_json(body: Option<Bytes>) -> Result<Option<Bytes>, String> {
         }
         other => Ok(other),
     }
-}
-
-pub(crate) fn is_indexing_directive(text: &str) -> bool {
-    ["Include", "Exclude", "Default"].iter().any(|known| known.eq_ignore_ascii_case(text))
 }
 
 /// Decodes foreign bytes; used by fuzz targets.

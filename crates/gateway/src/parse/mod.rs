@@ -16,7 +16,7 @@ use http::Method;
 use model::json::binary;
 
 pub(crate) use self::attachments::brings_media;
-pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row, is_indexing_directive};
+pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row};
 pub(crate) use self::query::text_and_parameters;
 use crate::{answers::Answer, error::Error, headers::RequestHeaders, paths::Target};
 

@@ -27,6 +27,7 @@ pub(super) fn options(headers: &RequestHeaders<'_>) -> Result<Options, Error> {
         pre_triggers: headers.triggers(Name::PreTriggers)?,
         wants_query_advice: headers.is_on(Name::QueryAdvice)?,
         post_triggers: headers.triggers(Name::PostTriggers)?,
+        indexing: headers.indexing()?,
         api_version: headers.version()?.map(str::to_owned),
     })
 }

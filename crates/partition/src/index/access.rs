@@ -14,7 +14,7 @@ use super::rules::State;
 use super::times::TIME_PATH;
 use crate::keys::{number_of_item, number_of_term, term_of};
 use crate::reader::{Reader, ScopeFilter};
-use crate::record::PathRecord;
+use crate::record::{Head, PathRecord};
 use crate::source::Source;
 use crate::{Error, Result};
 
@@ -36,6 +36,8 @@ pub(crate) struct Look {
     bytes: Bytes,
     state: Arc<State>,
     n_items: u64,
+    /// Some entries may be of items that queries do not find.
+    has_hidden: bool,
     /// The paths that queries asked for.
     numbers: Mutex<HashMap<String, Option<u16>>>,
 }
@@ -49,7 +51,7 @@ impl Look {
         if let Some(last) = last.filter(is_same) {
             return Ok(Some(Arc::clone(last)));
         }
-        let n_items = reader.head()?.n_items;
+        let Head { n_items, has_hidden, .. } = reader.head()?;
         let bytes = reader.snapshot.get(&reader.keys.index_state())?;
         let state = match (&bytes, last) {
             (Some(bytes), Some(last)) if last.bytes == *bytes => Arc::clone(&last.state),
@@ -63,6 +65,7 @@ impl Look {
             bytes: bytes.unwrap_or_default(),
             state,
             n_items,
+            has_hidden,
             numbers: Mutex::default(),
         })))
     }
@@ -114,8 +117,8 @@ impl IndexView {
         };
         let nothing_dies =
             reader.liveness.default_ttl.is_none() && reader.liveness.purges.is_empty();
-        let (is_exact, counts_exactly) =
-            (is_whole && nothing_dies, n_items.is_some() && nothing_dies);
+        let shows_all = nothing_dies && !look.has_hidden;
+        let (is_exact, counts_exactly) = (is_whole && shows_all, n_items.is_some() && shows_all);
         Ok(Some(IndexView { look, n_items, is_exact, counts_exactly }))
     }
 }

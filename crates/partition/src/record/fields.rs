@@ -49,6 +49,10 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.left.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.left.is_empty()
     }

@@ -8,11 +8,16 @@ use model::Lsn;
 
 use super::FORMAT;
 use super::fields::Fields;
-use crate::Result;
+use crate::{Error, Result};
 
 /// Item numbers are `rid_prefix << 40 | counter`: unique in the container, growing in the partition, and the top
 /// four bits stay clear for the kind of a rid.
 const COUNTER_BITS: u32 = 40;
+
+/// The mark at the end of a head whose partition has hidden items.
+const HAS_HIDDEN: u8 = 1;
+/// The counters of attachments, in heads that have them.
+const ATTACHMENT_BYTES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -33,6 +38,8 @@ pub(crate) struct Head {
     /// Up to here the feed is in the order of commits but not of time: it was merged from several.
     pub(crate) merged: Lsn,
     pub(crate) attachments: AttachmentCounters,
+    /// Some item is, or was, kept from queries: the index alone answers nothing.
+    pub(crate) has_hidden: bool,
 }
 
 /// What a partition has of attachments.
@@ -59,6 +66,7 @@ impl Head {
             versions_trimmed: Lsn::ZERO,
             merged: Lsn::ZERO,
             attachments: AttachmentCounters::default(),
+            has_hidden: false,
         }
     }
 
@@ -70,6 +78,7 @@ impl Head {
         self.ts = heads.iter().map(|head| head.ts).max().unwrap_or_default();
         // A feed that lost entries anywhere has lost them for readers of the whole.
         self.versions_trimmed = last(|head| head.versions_trimmed);
+        self.has_hidden |= heads.iter().any(|head| head.has_hidden);
         self.merged = if heads.len() > 1 { end } else { last(|head| head.merged) };
         self.attachments.next =
             heads.iter().map(|head| head.attachments.next).max().unwrap_or_default();
@@ -108,6 +117,9 @@ impl Head {
             bytes.extend_from_slice(&media_bytes.to_be_bytes());
             bytes.extend_from_slice(&next.to_be_bytes());
         }
+        if self.has_hidden {
+            bytes.push(HAS_HIDDEN);
+        }
         bytes.into()
     }
 
@@ -125,7 +137,7 @@ impl Head {
             versions_trimmed: Lsn(fields.u64()?),
             // Heads written before merges existed end here.
             merged: if fields.is_empty() { Lsn::ZERO } else { Lsn(fields.u64()?) },
-            attachments: if fields.is_empty() {
+            attachments: if fields.len() < ATTACHMENT_BYTES {
                 AttachmentCounters::default()
             } else {
                 AttachmentCounters {
@@ -134,9 +146,18 @@ impl Head {
                     next: fields.u32()?,
                 }
             },
+            has_hidden: !fields.is_empty() && read_mark(&mut fields)?,
         };
         fields.close()?;
         Ok(head)
+    }
+}
+
+/// Reads the mark that heads end with whose partition has hidden items.
+fn read_mark(fields: &mut Fields<'_>) -> Result<bool> {
+    match fields.u8()? {
+        HAS_HIDDEN => Ok(true),
+        _ => Err(Error::Corrupt("the head record")),
     }
 }
 
@@ -164,6 +185,12 @@ mod tests {
             assert!(Head::decode(&longer[..length]).is_err(), "{length}");
         }
         assert!(Head::decode(&[&bytes[..], &[0]].concat()).is_err());
+        head.has_hidden = true;
+        let hidden = head.encode();
+        assert_eq!(Head::decode(&hidden).unwrap(), head);
+        assert!(Head::decode(&[&hidden[..], &[1]].concat()).is_err());
+        attached.has_hidden = true;
+        assert_eq!(Head::decode(&attached.encode()).unwrap(), attached);
         assert!(Head::decode(&[&[9], &bytes[1..]].concat()).is_err());
     }
 }

@@ -15,6 +15,9 @@ const LSN_AT: usize = 1;
 const SEQ_AT: usize = 9;
 const TS_AT: usize = 11;
 const TTL_AT: usize = 15;
+const SCALARS_AT: usize = 19;
+/// The highest bit of the number of scalars: queries do not find the item.
+const HIDDEN: u32 = 1 << 31;
 const HEADER_BYTES: usize = 25;
 
 /// A stored item.
@@ -25,6 +28,8 @@ pub(crate) struct ItemRecord {
     pub(crate) ts: u32,
     /// The item's own `ttl`; zero when it has none (zero is no legal value).
     pub(crate) ttl: i32,
+    /// Queries do not find the item; everything else does.
+    pub(crate) is_hidden: bool,
     text_at: usize,
 }
 
@@ -34,11 +39,12 @@ impl ItemRecord {
         let moment = Moment { lsn: Lsn(fields.u64()?), seq: fields.u16()? };
         let ts = fields.u32()?;
         let ttl = i32::from_be_bytes(fields.array()?);
-        // How many scalars the item has; nothing needs it any more.
-        fields.u32()?;
+        // How many scalars the item has, which nothing needs any more, and a mark.
+        let is_hidden = fields.u32()? & HIDDEN != 0;
         let place_bytes = usize::from(fields.u16()?);
         fields.take(place_bytes)?;
-        Ok(ItemRecord { moment, ts, ttl, text_at: HEADER_BYTES + place_bytes, bytes })
+        let text_at = HEADER_BYTES + place_bytes;
+        Ok(ItemRecord { bytes, moment, ts, ttl, is_hidden, text_at })
     }
 
     pub(crate) fn text(&self) -> &[u8] {
@@ -102,7 +108,8 @@ impl Fresh {
         bytes.push(FORMAT);
         bytes.resize(TTL_AT, 0);
         bytes.extend_from_slice(&ttl.unwrap_or(0).to_be_bytes());
-        bytes.extend_from_slice(&u32::try_from(n_terms).unwrap_or(u32::MAX).to_be_bytes());
+        let n_terms = u32::try_from(n_terms).unwrap_or(u32::MAX) & !HIDDEN;
+        bytes.extend_from_slice(&n_terms.to_be_bytes());
         bytes.extend_from_slice(&place_bytes.to_be_bytes());
         bytes.extend_from_slice(place.as_bytes());
         bytes.extend_from_slice(text);
@@ -111,6 +118,17 @@ impl Fresh {
 
     pub(crate) fn text(&self) -> &[u8] {
         self.bytes.get(self.text_at..).unwrap_or_default()
+    }
+
+    /// Keeps the item from queries.
+    pub(crate) fn hide(&mut self) {
+        if let Some(byte) = self.bytes.get_mut(SCALARS_AT) {
+            *byte |= HIDDEN.to_be_bytes()[0];
+        }
+    }
+
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.bytes.get(SCALARS_AT).is_some_and(|byte| byte & HIDDEN.to_be_bytes()[0] != 0)
     }
 
     /// Turns the record into its final bytes.
@@ -154,6 +172,22 @@ mod tests {
         for length in 0..HEADER_BYTES + place.as_bytes().len() {
             assert!(ItemRecord::decode(bytes.slice(..length)).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn a_hidden_record_says_so_wherever_it_goes() {
+        let place = Place::from_bytes(Bytes::from_static(b"\x01\0\0key"));
+        let mut fresh = Fresh::new(&place, None, usize::MAX, b"{}").unwrap();
+        let decode = |fresh: &Fresh| {
+            let bytes = fresh.clone().stamp(Moment { lsn: Lsn(1), seq: 0 }, 1);
+            ItemRecord::decode(bytes).unwrap()
+        };
+        assert_eq!((fresh.is_hidden(), decode(&fresh).is_hidden), (false, false));
+        fresh.hide();
+        let record = decode(&fresh);
+        assert_eq!((fresh.is_hidden(), record.is_hidden), (true, true));
+        let moved = ItemRecord::decode(record.at(Moment { lsn: Lsn(1), seq: 9 })).unwrap();
+        assert!(moved.is_hidden);
     }
 
     #[test]

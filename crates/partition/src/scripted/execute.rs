@@ -11,7 +11,7 @@ use script::{Answer, Here, Invocation, Operation, Role, Runtime, Script};
 use super::host::TransactionHost;
 use super::transaction::{Submitted, Transaction, with_final_stamp};
 use crate::partition::Partition;
-use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
+use crate::{Error, IndexingDirective, ItemCall, ItemOp, ItemOutcome, Logical, Result};
 
 /// What a script may know of its container and a partition does not.
 #[derive(Debug, Clone)]
@@ -70,6 +70,7 @@ pub struct TriggeredCall {
     pub body: Option<Bytes>,
     pub if_match: Option<String>,
     pub if_none_match: Option<String>,
+    pub indexing: IndexingDirective,
     pub pre: Vec<Script>,
     pub post: Vec<Script>,
 }
@@ -233,7 +234,8 @@ impl<'a> Run<'a> {
 
     /// Returns the answer that a post-trigger set, if one did.
     async fn play_triggers(&mut self, call: TriggeredCall) -> Result<Option<String>> {
-        let TriggeredCall { operation, id, body, if_match, if_none_match, pre, post } = call;
+        let TriggeredCall { operation, id, body, if_match, if_none_match, indexing, pre, post } =
+            call;
         let mut request = match (operation, &id) {
             // Wire: pre-triggers see what is deleted.
             (Operation::Delete, Some(id)) if !pre.is_empty() => Some(self.read(id.clone())?),
@@ -247,7 +249,8 @@ impl<'a> Run<'a> {
             request = None;
         }
         let op = item_op(operation, id, request.as_deref())?;
-        let call = ItemCall { op, if_match, if_none_match, minimal: false };
+        let minimal = false;
+        let call = ItemCall { op, if_match, if_none_match, minimal, indexing };
         let outcome = self.host.lock().transaction()?.apply_main(call)?;
         let shown = outcome.body.as_deref().map(to_text).transpose()?;
         let mut response = shown.clone();

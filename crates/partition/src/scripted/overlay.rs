@@ -33,6 +33,8 @@ pub(super) struct Seen {
     pub(super) number: u64,
     pub(super) item: Bytes,
     pub(super) bytes: usize,
+    /// Queries do not find it.
+    pub(super) is_hidden: bool,
 }
 
 pub(super) type Sight<'a> = Box<dyn Iterator<Item = Result<Seen>> + 'a>;
@@ -93,7 +95,10 @@ impl Transaction {
             Some(Change::Own(slot)) => {
                 let slot = &self.paused.slots[slot];
                 let bytes = slot.text().len();
-                return Ok(self.render_own(slot).map(|item| Seen { number, item, bytes }));
+                let is_hidden =
+                    matches!(&slot.image, Image::Written(new) if new.record.is_hidden());
+                let seen = |item| Seen { number, item, bytes, is_hidden };
+                return Ok(self.render_own(slot).map(seen));
             }
             None => {
                 let bytes = self.view.snapshot.get(&self.ground.keys.item(number))?;
@@ -105,7 +110,7 @@ impl Transaction {
         }
         let (text, etag) = (record.text(), record.etag());
         let item = render(&self.ground.settings, number, text, &etag, record.ts, None);
-        Ok(Some(Seen { number, item, bytes: text.len() }))
+        Ok(Some(Seen { number, item, bytes: text.len(), is_hidden: record.is_hidden }))
     }
 
     /// One page in creation order, and where the next one starts.
@@ -118,7 +123,7 @@ impl Transaction {
         let (mut items, mut sizes, mut n_bytes) = (Vec::new(), Vec::new(), 0);
         let mut next = None;
         for seen in self.sight(after)? {
-            let Seen { number, item, bytes } = seen?;
+            let Seen { number, item, bytes, .. } = seen?;
             let is_full = items.len() >= items_max || n_bytes + item.len() > PAGE_BYTES_MAX;
             if is_full && let Some((last, _)) = items.last() {
                 next = Some(*last);
@@ -157,14 +162,19 @@ impl Transaction {
 impl ItemSource for Transaction {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
         let to_item = |seen: Result<Seen>| -> Result<SourceItem> {
-            let Seen { number, item, bytes } = seen?;
+            let Seen { number, item, bytes, .. } = seen?;
             let value = model::json::parse(&item)
                 .map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
             Ok(SourceItem::new(number, value, bytes))
         };
+        let hides = self.ground.settings.is_indexed;
+        let is_found =
+            move |seen: &Result<Seen>| !(hides && seen.as_ref().is_ok_and(|seen| seen.is_hidden));
         match self.sight(after) {
             Ok(sight) => Box::new(
-                sight.map(move |seen| to_item(seen).map_err(|error| query::Error::source(&error))),
+                sight
+                    .filter(is_found)
+                    .map(move |seen| to_item(seen).map_err(|error| query::Error::source(&error))),
             ),
             Err(error) => Box::new(std::iter::once(Err(query::Error::source(&error)))),
         }

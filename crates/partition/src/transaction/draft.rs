@@ -298,6 +298,7 @@ impl Draft {
                 change.seal(ground.keys, *number, book, writes.batch);
             }
             if let Some(put) = slot.put {
+                head.has_hidden |= put.record.is_hidden();
                 put.seal(ground, *number, Moment { lsn, seq }, ts, &mut writes);
                 seq += 1;
             }

@@ -222,7 +222,7 @@ impl<'a> Running<'a> {
             model::json::parse(text).map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
         let body = ItemBody::from_value(&patch.apply(item)?)?;
         let new = match self.ground.new_version(&body) {
-            Ok(new) => Arc::new(new),
+            Ok(new) => Arc::new(new.hidden_if(step.hides)),
             Err(Error::PartitionKeyMismatch) => return Err(Patch::touches_partition_key()),
             Err(error) => return Err(error),
         };

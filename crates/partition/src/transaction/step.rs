@@ -38,6 +38,8 @@ pub(crate) struct Step {
     pub(crate) if_none_match: Option<String>,
     /// The answer has no use for the written item.
     pub(crate) minimal: bool,
+    /// What is written is kept from queries.
+    pub(crate) hides: bool,
 }
 
 #[derive(Debug)]
@@ -71,6 +73,15 @@ pub(crate) enum Action {
     },
 }
 
+impl New {
+    pub(crate) fn hidden_if(mut self, hides: bool) -> New {
+        if hides {
+            self.record.hide();
+        }
+        self
+    }
+}
+
 impl Ground {
     pub(crate) fn new(settings: Arc<Settings>, keys: Keys, at: &Logical) -> Ground {
         let place = Place::new(at, &settings.definition);
@@ -95,12 +106,12 @@ impl Ground {
     }
 
     pub(crate) fn step(&self, call: ItemCall, env: &Env) -> Result<Step> {
+        let hides = self.settings.hides(call.indexing);
+        let new = |body: &ItemBody| Ok::<_, Error>(self.new_version(body)?.hidden_if(hides).into());
         let action = match call.op {
-            ItemOp::Create(body) => Action::Create(self.new_version(&body)?.into()),
-            ItemOp::Upsert(body) => Action::Upsert(self.new_version(&body)?.into()),
-            ItemOp::Replace { id, body } => {
-                Action::Replace { id, new: self.new_version(&body)?.into() }
-            }
+            ItemOp::Create(body) => Action::Create(new(&body)?),
+            ItemOp::Upsert(body) => Action::Upsert(new(&body)?),
+            ItemOp::Replace { id, body } => Action::Replace { id, new: new(&body)? },
             ItemOp::Patch { id, patch } => {
                 patch.check_paths(&self.settings.definition)?;
                 let condition = patch.condition().map(|condition| condition.prepare(env));
@@ -110,7 +121,7 @@ impl Ground {
             ItemOp::Read { id } => Action::Read { id },
         };
         let ItemCall { if_match, if_none_match, minimal, .. } = call;
-        Ok(Step { action, if_match, if_none_match, minimal })
+        Ok(Step { action, if_match, if_none_match, minimal, hides })
     }
 }
 
@@ -121,12 +132,14 @@ impl Step {
             if_match: None,
             if_none_match: None,
             minimal: true,
+            hides: false,
         }
     }
 
     pub(crate) fn attachment(call: AttachmentCall) -> Step {
         let AttachmentCall { item, op, if_match, if_none_match } = call;
-        Step { action: Action::Attachment { item, op }, if_match, if_none_match, minimal: false }
+        let action = Action::Attachment { item, op };
+        Step { action, if_match, if_none_match, minimal: false, hides: false }
     }
 
     pub(crate) fn is_read(&self) -> bool {

@@ -246,6 +246,7 @@ async fn a_write_with_triggers_is_one_commit() {
         body: Some(r#"{"id":"a","pk":1}"#.into()),
         if_match: None,
         if_none_match: None,
+        indexing: partition::IndexingDirective::Default,
         pre: vec![script(pre)],
         post: vec![script(post)],
     };

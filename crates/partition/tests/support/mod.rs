@@ -40,6 +40,7 @@ pub(crate) fn settings() -> Settings {
         version_retention: None,
         logical_bytes_max: LOGICAL_BYTES_MAX,
         is_indexed: true,
+        is_automatic: true,
         index_policy: query::index::IndexPolicy::all(),
     }
 }

@@ -174,6 +174,8 @@ pub(crate) struct Properties {
     /// From the container's own change-feed policy.
     pub(crate) version_retention: Option<Duration>,
     pub(crate) is_indexed: bool,
+    /// Whether queries find items whose writer did not say.
+    pub(crate) is_automatic: bool,
     pub(crate) index_policy: IndexPolicy,
     pub(crate) is_geometry: bool,
     pub(crate) computed: Vec<ComputedProperty>,
@@ -203,6 +205,7 @@ impl Properties {
                 .filter(|minutes| *minutes > 0)
                 .map(|minutes| Duration::from_secs(minutes * 60)),
             is_indexed: mode != Some("none"),
+            is_automatic: policy.get("automatic").and_then(Value::as_bool) != Some(false),
             index_policy: IndexPolicy::of_container(policy, &full_text),
             is_geometry: settings::geospatial(completed)? == "Geometry",
             computed: computed::properties(completed)?,
