@@ -50,7 +50,11 @@ impl OrderPolicy {
         let keys: Option<Vec<_>> = order
             .items
             .iter()
-            .map(|item| Some((names(&item.expr)?, item.direction == Some(Direction::Descending))))
+            .zip(&bound.order)
+            .map(|(item, key)| {
+                let path = item_names(&key.expr).or_else(|| names(&item.expr))?;
+                Some((path, item.direction == Some(Direction::Descending)))
+            })
             .collect();
         let is_served =
             keys.is_some_and(|keys| self.composites.iter().any(|index| serves(index, &keys)));
@@ -76,6 +80,16 @@ fn serves(index: &[(Vec<String>, bool)], keys: &[(Vec<String>, bool)]) -> bool {
     let mut reversed = index.iter().zip(keys).map(|((_, own), (_, key))| own != key);
     let first = reversed.next();
     same_paths && reversed.all(|reversed| Some(reversed) == first)
+}
+
+/// Returns the names of a path of the item; one may be a parameter in the text.
+fn item_names(expr: &tree::Expr) -> Option<Vec<String>> {
+    let tree::Expr::VariablePath(tree::ITEM_LEVEL, steps) = expr else { return None };
+    let name = |step: &value::Step| match step {
+        value::Step::Name(name) => Some(name.clone()),
+        value::Step::Index(_) | value::Step::Never => None,
+    };
+    steps.iter().map(name).collect()
 }
 
 fn names(expr: &Expr) -> Option<Vec<String>> {

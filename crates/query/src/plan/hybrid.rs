@@ -6,12 +6,13 @@ use super::features::Features;
 use super::rewrite::{
     COUNT_MAX, FILTER_PLACEHOLDER, QueryInfo, payload, placeholder_filter, root_alias,
 };
-use crate::ast::{Expr, ExprKind, Query, Step};
+use crate::ast::{Expr, ExprKind, Query};
 use crate::bind::rank::rank_calls;
-use crate::bind::tree::{Component, Score};
+use crate::bind::tree::{self, Component, Score};
 use crate::error::{Error, Result};
 use crate::format;
 use crate::statement::Statement;
+use crate::value::Step;
 
 /// Wire: clients put the sums of the statistics queries here; the number is that of the text component.
 const PLACEHOLDER: &str = "documentdb-formattablehybridsearchquery";
@@ -72,9 +73,9 @@ pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> 
     info.insert("skip", window.skip.map_or(Value::Null, Value::from));
     info.insert("take", window.take.map_or(Value::Null, Value::from));
     info.insert("requiresGlobalStatistics", n_texts > 0);
-    let texts = calls.calls.iter().zip(components).filter_map(|(call, component)| {
-        let Score::FullText { terms, .. } = &component.score else { return None };
-        Some(search_terms(call, terms))
+    let texts = components.iter().filter_map(|component| {
+        let Score::FullText { text, terms, .. } = &component.score else { return None };
+        Some(search_terms(text, terms))
     });
     info.insert("fullTextSearchTerms", Value::Array(texts.collect()));
     info.insert("scoreCombinationKind", "Rrf");
@@ -82,18 +83,15 @@ pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> 
 }
 
 /// Returns what a text component looks for, and where.
-fn search_terms(call: &Expr, terms: &[Value]) -> Value {
-    let steps = match &call.kind {
-        ExprKind::Call { arguments, .. } => match arguments.first().map(|text| &text.kind) {
-            Some(ExprKind::Path { steps, .. }) => steps.as_slice(),
-            _ => &[],
-        },
+fn search_terms(text: &tree::Expr, terms: &[Value]) -> Value {
+    let steps = match text {
+        tree::Expr::VariablePath(_, steps) => steps.as_slice(),
         _ => &[],
     };
     let name = |step: &Step| match step {
-        Step::Dot(name) | Step::Name(name) => Value::from(name.as_str()),
-        Step::Index(index) => Value::from(*index),
-        Step::Computed(_) => Value::Null,
+        Step::Name(name) => Value::from(name.as_str()),
+        Step::Index(index) => Value::from(*index as u64),
+        Step::Never => Value::Null,
     };
     let term = |term: &Value| {
         let mut object = Object::new();
