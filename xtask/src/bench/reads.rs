@@ -2,12 +2,12 @@
 
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use super::load::{self, ROUNDS, Rounds, Source};
-use super::setup::Subject;
+use super::setup::{CONTAINER, Subject};
 use super::{Bench, CONNECTIONS, Table, bare};
-use crate::client::Connection;
+use crate::client::{Connection, Request};
 
 const ITEMS: u64 = 1000;
 
@@ -36,7 +36,46 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
             "≥ 0.5",
         );
     }
+    binary_pages(bench, &subject, table).await?;
     subject.server.stop(&bench.env)
+}
+
+/// Pages of a feed in binary JSON against the same pages as text: bytes on the wire, and pages a second.
+async fn binary_pages(bench: &Bench, subject: &Subject, table: &mut Table) -> Result<()> {
+    let request = |form: &str| {
+        Request::new("GET", format!("{CONTAINER}/docs"))
+            .header("x-ms-documentdb-content-serialization-format", form)
+            .header("x-ms-max-item-count", ITEMS.to_string())
+            .sign(&subject.account)
+    };
+    let forms = [request("CosmosBinary")?, request("JsonText")?];
+    let mut connection = Connection::open(&subject.server.authority).await?;
+    let mut n_bytes = Vec::new();
+    for form in &forms {
+        let page = connection.send(form).await?.expect_success("a page")?;
+        n_bytes.push(u32::try_from(page.body.len())?);
+    }
+    let [binary, text] = n_bytes[..] else { bail!("two pages") };
+    table.add(
+        format!("bytes of a page of {ITEMS} items in binary JSON; as text"),
+        binary.to_string(),
+        text.to_string(),
+        format!("{:.2}", f64::from(binary) / f64::from(text)),
+        "< 1",
+    );
+    let mut rounds = Rounds::default();
+    for _ in 0..ROUNDS {
+        let rate = async |form: &Vec<u8>| {
+            let form = form.clone();
+            let source: Source = Box::new(move |_| form.clone());
+            let duration = bench.duration / ROUNDS;
+            load::run(&subject.server.authority, vec![source], duration, 200, &bench.env).await
+        };
+        rounds.push(rate(&forms[0]).await?, rate(&forms[1]).await?);
+    }
+    let measure = format!("pages of {ITEMS} items in binary JSON, 1 connection; as text");
+    table.add(measure, rounds.ours(), rounds.baseline(), format!("{:.2}", rounds.ratio()), "–");
+    Ok(())
 }
 
 /// Signed reads of all items, prepared before the clock runs; each connection starts elsewhere.
