@@ -81,11 +81,16 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<()> {
 /// Shows where in the text an error of the query is, if it is one.
 fn in_the_text(error: client::Error, query: &str) -> anyhow::Error {
     let client::Error::Service { message, .. } = &error else { return error.into() };
-    let Some(found) = serde_json::from_str(message).ok().and_then(|found| pointed(&found, query))
-    else {
-        return error.into();
-    };
-    anyhow::anyhow!(found)
+    match errors_of(message).and_then(|errors| pointed(&errors, query)) {
+        Some(found) => anyhow::anyhow!(found),
+        None => error.into(),
+    }
+}
+
+/// The JSON in a message of the form `Message: {"errors":…}`, whatever follows it.
+fn errors_of(message: &str) -> Option<Value> {
+    let text = message.strip_prefix("Message: ").unwrap_or(message);
+    serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
 /// The first error with the line of the text that it is in, and marks below its place.
