@@ -37,6 +37,9 @@ test("indexing can be switched off", async () => {
   assert.deepEqual(indexingPolicy.includedPaths ?? [], []);
 });
 
+// Whatever types are asked for, a spatial index has all of them, and the service says so.
+const shapes = ["Point", "LineString", "Polygon", "MultiPolygon"];
+
 test("composite and spatial indexes are kept", async () => {
   const indexes = {
     compositeIndexes: [[{ path: "/a", order: "ascending" }, { path: "/b", order: "descending" }]],
@@ -44,7 +47,7 @@ test("composite and spatial indexes are kept", async () => {
   };
   const { indexingPolicy } = await created({ indexingPolicy: { includedPaths: all, ...indexes } });
   assert.deepEqual(indexingPolicy.compositeIndexes, indexes.compositeIndexes);
-  assert.deepEqual(indexingPolicy.spatialIndexes, indexes.spatialIndexes);
+  assert.deepEqual(indexingPolicy.spatialIndexes, [{ path: "/place/*", types: shapes }]);
 });
 
 test("geometry needs bounding boxes and is kept", async () => {
@@ -54,7 +57,7 @@ test("geometry needs bounding boxes and is kept", async () => {
     indexingPolicy: { includedPaths: all, spatialIndexes: [spatial] },
   });
   assert.deepEqual(made.geospatialConfig, { type: "Geometry" });
-  assert.deepEqual(made.indexingPolicy.spatialIndexes, [spatial]);
+  assert.deepEqual(made.indexingPolicy.spatialIndexes, [{ ...spatial, types: shapes }]);
   const { boundingBox: _, ...boundless } = spatial;
   await fails(
     owner.container({
