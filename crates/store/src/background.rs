@@ -1,23 +1,23 @@
-//! Threads that let others go first.
+//! Lower priority and cooperative yields for background threads.
+//!
+//! Compactions and relocations share the cores with requests. A lower priority alone is not enough: the scheduler lets a
+//! thread that runs go on for milliseconds, while a request that takes a tenth of one waits for the core.
 
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(not(target_os = "linux"))]
 use other as system;
 
-/// Lets threads that serve requests go before the one that calls this. There is no way back, so it is for threads
-/// that do one job and end. Does nothing where the system can only slow down the whole process.
-pub fn stand_back() {
-    system::stand_back();
+/// Lowers the priority of the calling thread, for good: for threads that do one job and end. Does nothing where the
+/// system can only slow down the whole process.
+pub fn lower_priority() {
+    system::lower_priority();
 }
 
-/// Lets another thread have the core, if it is time for that. For long work to call between its pieces, as often as it
-/// likes, at a moment when nobody waits for what it holds. Does nothing on threads that do not stand back.
-///
-/// Standing back alone is not enough: the system lets a thread that has begun to run go on for some milliseconds, while
-/// a request that takes a tenth of one waits for the core.
-pub fn give_way() {
-    system::give_way();
+/// Yields the core if the time slice of this thread is over. Long work calls it between its pieces, as often as it likes,
+/// while it holds no lock. Does nothing on threads of normal priority.
+pub fn yield_if_due() {
+    system::yield_if_due();
 }
 
 #[cfg(target_os = "linux")]
@@ -29,60 +29,60 @@ mod linux {
     use rustix::process::{getpriority_process, setpriority_process};
     use rustix::time::{ClockId, clock_gettime};
 
-    /// How far a background thread stands back: it gets a third of what a thread of a request gets when both want the
+    /// The niceness of a background thread: it gets a third of what a thread of a request gets when both want the
     /// same core, and all of it when nobody else does.
     const NICE: i32 = 5;
-    /// How long a background thread goes on before it lets others have the core.
-    const STRETCH: Duration = Duration::from_micros(200);
-    /// Of the time that it then waits, the next stretch has at least this part. Without it, giving way again and again to
-    /// threads that never rest would leave it next to nothing.
+    /// How long a background thread runs before it yields.
+    const TIME_SLICE: Duration = Duration::from_micros(200);
+    /// The next time slice is at least this part of the time that the thread waited. Without it, threads that never sleep
+    /// would starve it.
     const SHARE_OF_WAIT: u32 = 2;
-    /// Looking at the clock costs as much as a short piece of work.
-    const PIECES_PER_LOOK: u32 = 16;
+    /// Reading the clock costs as much as a short piece of work.
+    const PIECES_PER_CHECK: u32 = 16;
 
     thread_local! {
         /// Apart from the rest, because it is all that most pieces need.
         static N_PIECES: Cell<u32> = const { Cell::new(0) };
-        static STRETCHES: Cell<Option<Stretches>> = const { Cell::new(None) };
+        static TIME_SLICE_NOW: Cell<Option<TimeSlice>> = const { Cell::new(None) };
     }
 
-    /// The time of a thread between two moments at which it gave way.
+    /// The time of a thread between two yields.
     #[derive(Debug, Clone, Copy)]
-    struct Stretches {
+    struct TimeSlice {
         begin: Duration,
         length: Duration,
     }
 
-    impl Stretches {
-        fn after_wait(now: Duration, waited: Duration) -> Stretches {
-            Stretches { begin: now, length: STRETCH.max(waited / SHARE_OF_WAIT) }
+    impl TimeSlice {
+        fn after_wait(now: Duration, waited: Duration) -> TimeSlice {
+            TimeSlice { begin: now, length: TIME_SLICE.max(waited / SHARE_OF_WAIT) }
         }
     }
 
-    pub(super) fn stand_back() {
+    pub(super) fn lower_priority() {
         if let Ok(own) = getpriority_process(None) {
             // A system that refuses runs it like any other thread.
             let _ = setpriority_process(None, own.saturating_add(NICE));
         }
-        STRETCHES.set(Some(Stretches::after_wait(monotonic(), Duration::ZERO)));
+        TIME_SLICE_NOW.set(Some(TimeSlice::after_wait(monotonic(), Duration::ZERO)));
     }
 
-    pub(super) fn give_way() {
+    pub(super) fn yield_if_due() {
         let n_pieces = N_PIECES.get() + 1;
-        N_PIECES.set(n_pieces % PIECES_PER_LOOK);
-        if n_pieces < PIECES_PER_LOOK {
+        N_PIECES.set(n_pieces % PIECES_PER_CHECK);
+        if n_pieces < PIECES_PER_CHECK {
             return;
         }
-        let Some(stretch) = STRETCHES.get() else { return };
+        let Some(slice) = TIME_SLICE_NOW.get() else { return };
         let now = monotonic();
-        if now.saturating_sub(stretch.begin) >= stretch.length {
+        if now.saturating_sub(slice.begin) >= slice.length {
             thread::yield_now();
             let then = monotonic();
-            STRETCHES.set(Some(Stretches::after_wait(then, then.saturating_sub(now))));
+            TIME_SLICE_NOW.set(Some(TimeSlice::after_wait(then, then.saturating_sub(now))));
         }
     }
 
-    /// Not the time of the environment: tests that set that one have no threads that stand back.
+    /// Not the time of the environment: tests that set that one have no background threads.
     fn monotonic() -> Duration {
         let time = clock_gettime(ClockId::Monotonic);
         Duration::new(
@@ -96,25 +96,25 @@ mod linux {
         use super::*;
 
         #[test]
-        fn a_long_wait_earns_a_long_stretch() {
-            let short = Stretches::after_wait(Duration::ZERO, Duration::from_micros(1));
-            assert_eq!(short.length, STRETCH);
-            let long = Stretches::after_wait(Duration::ZERO, Duration::from_millis(6));
+        fn a_long_wait_earns_a_long_time_slice() {
+            let short = TimeSlice::after_wait(Duration::ZERO, Duration::from_micros(1));
+            assert_eq!(short.length, TIME_SLICE);
+            let long = TimeSlice::after_wait(Duration::ZERO, Duration::from_millis(6));
             assert_eq!(long.length, Duration::from_millis(3));
         }
 
         #[test]
-        fn only_threads_that_stand_back_give_way() {
-            give_way();
-            assert!(STRETCHES.get().is_none());
+        fn only_background_threads_yield() {
+            yield_if_due();
+            assert!(TIME_SLICE_NOW.get().is_none());
             let thread = thread::spawn(|| {
-                stand_back();
-                let before = STRETCHES.get().map(|stretch| stretch.begin);
-                thread::sleep(STRETCH);
-                for _ in 0..PIECES_PER_LOOK {
-                    give_way();
+                lower_priority();
+                let before = TIME_SLICE_NOW.get().map(|slice| slice.begin);
+                thread::sleep(TIME_SLICE);
+                for _ in 0..PIECES_PER_CHECK {
+                    yield_if_due();
                 }
-                (before, STRETCHES.get().map(|stretch| stretch.begin))
+                (before, TIME_SLICE_NOW.get().map(|slice| slice.begin))
             });
             let (before, after) = thread.join().unwrap();
             assert!(after > before, "{before:?} {after:?}");
@@ -124,7 +124,7 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod other {
-    pub(super) fn stand_back() {}
+    pub(super) fn lower_priority() {}
 
-    pub(super) fn give_way() {}
+    pub(super) fn yield_if_due() {}
 }

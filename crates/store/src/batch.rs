@@ -42,6 +42,8 @@ pub struct Batch {
     bytes: usize,
     longest_key: usize,
     has_empty_key: bool,
+    n_deletes: usize,
+    frees_space: bool,
 }
 
 impl Batch {
@@ -67,6 +69,7 @@ impl Batch {
         let key = key.into();
         self.count(&key, None);
         self.writes.push(Write { key, value: None });
+        self.n_deletes += 1;
     }
 
     /// Makes the batch depend on `key` having exactly `value`, or being absent for `None`.
@@ -74,6 +77,17 @@ impl Batch {
         let key = key.into();
         self.count(&key, value.as_ref());
         self.conditions.push(Condition { key, value });
+    }
+
+    /// Says that the batch is a step towards freeing space, though it does not look like one: it is committed also when the
+    /// disk has little left.
+    pub fn set_frees_space(&mut self) {
+        self.frees_space = true;
+    }
+
+    /// Returns true if the batch writes nothing, deletes more keys than it sets, or was said to free space.
+    pub fn frees_space(&self) -> bool {
+        self.writes.is_empty() || self.frees_space || 2 * self.n_deletes > self.writes.len()
     }
 
     /// Returns the writes in the order they were added.
@@ -126,6 +140,8 @@ impl Batch {
         self.writes.append(&mut other.writes);
         self.conditions.append(&mut other.conditions);
         self.bytes += other.bytes;
+        self.n_deletes += other.n_deletes;
+        self.frees_space &= other.frees_space;
         self.longest_key = self.longest_key.max(other.longest_key);
         self.has_empty_key |= other.has_empty_key;
     }

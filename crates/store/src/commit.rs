@@ -16,27 +16,27 @@ use crate::{Error, Result};
 /// [`Store::commit`](crate::Store::commit).
 #[derive(Debug)]
 #[must_use = "a commit may fail; wait for its answer"]
-pub struct Commit(State);
+pub struct Commit(CommitState);
 
 /// The other end of a [`Commit`]: whoever carries the batch answers through it, once.
 #[derive(Debug)]
 #[must_use = "dropping it tells the writer that the outcome is unknown"]
-pub struct Acknowledge(Arc<Slot>);
+pub struct Acknowledge(Arc<CommitSlot>);
 
 #[derive(Debug)]
-enum State {
+enum CommitState {
     Answered(Result<()>),
-    Waiting(Arc<Slot>),
+    Waiting(Arc<CommitSlot>),
 }
 
 #[derive(Debug, Default)]
-struct Slot {
-    inside: Mutex<Inside>,
+struct CommitSlot {
+    inside: Mutex<CommitInner>,
     answered: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct CommitInner {
     answer: Option<Result<()>>,
     waker: Option<Waker>,
 }
@@ -44,20 +44,20 @@ struct Inside {
 impl Commit {
     /// Makes a commit that is answered already.
     pub fn ready(answer: Result<()>) -> Commit {
-        Commit(State::Answered(answer))
+        Commit(CommitState::Answered(answer))
     }
 
     /// Makes a commit and the means to answer it.
     pub fn pending() -> (Commit, Acknowledge) {
-        let slot = Arc::new(Slot::default());
-        (Commit(State::Waiting(Arc::clone(&slot))), Acknowledge(slot))
+        let slot = Arc::new(CommitSlot::default());
+        (Commit(CommitState::Waiting(Arc::clone(&slot))), Acknowledge(slot))
     }
 
     /// Blocks the thread until the answer is there. Not for async threads: await there.
     pub fn wait(self) -> Result<()> {
         match self.0 {
-            State::Answered(answer) => answer,
-            State::Waiting(slot) => {
+            CommitState::Answered(answer) => answer,
+            CommitState::Waiting(slot) => {
                 let mut inside = slot.inside.lock();
                 loop {
                     if let Some(answer) = &inside.answer {
@@ -75,8 +75,8 @@ impl Future for Commit {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         match &self.0 {
-            State::Answered(answer) => Poll::Ready(answer.clone()),
-            State::Waiting(slot) => {
+            CommitState::Answered(answer) => Poll::Ready(answer.clone()),
+            CommitState::Waiting(slot) => {
                 let mut inside = slot.inside.lock();
                 if let Some(answer) = &inside.answer {
                     return Poll::Ready(answer.clone());

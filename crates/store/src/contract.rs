@@ -33,17 +33,17 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Returns everything acknowledged so far and nothing later. Cheap: one reference count.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
-    /// Prepares for [`Store::snapshot_to_sweep`]: without it that gives an ordinary snapshot, or one with much to hold in
-    /// memory. Takes some time, during which commits and reads go on.
-    fn prepare_sweep(&self) -> Commit {
+    /// Flushes the memtable for [`Store::snapshot_for_bulk_scan`]: without it that gives an ordinary snapshot, or one that
+    /// holds much in memory. Takes some time, during which commits and reads go on.
+    fn prepare_bulk_scan(&self) -> Commit {
         Commit::ready(Ok(()))
     }
 
-    /// Returns a snapshot of now, made for who will read much of `range` with a [`Sweep`](crate::Sweep).
+    /// Returns a snapshot like [`Store::snapshot`], prepared for bulk scans of `range` ([`BulkScan`](crate::BulkScan)).
     ///
-    /// It may show commits that are written and not yet durable. A commit that is made after it is durable only with
-    /// them, so they matter to nobody who does not tell others before that.
-    fn snapshot_to_sweep(&self, _range: &KeyRange) -> Arc<dyn Snapshot> {
+    /// It may include writes that are not synced yet. That is safe if the caller acts on them only through a later commit,
+    /// which cannot become durable before them.
+    fn snapshot_for_bulk_scan(&self, _range: &KeyRange) -> Arc<dyn Snapshot> {
         self.snapshot()
     }
 
@@ -76,12 +76,13 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// keep the directory locked until they are dropped. A second call does nothing.
     fn close(&self) -> Result<()>;
 
+    /// Answers how a commit would be refused now, if every commit of new data would be.
+    fn check_writable(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Returns counters since the store was opened, and its size on disk now.
     fn statistics(&self) -> StoreStatistics;
-
-    /// Returns true when reads are memory or disk of this process, so that they may run on the
-    /// thread of the request; otherwise they belong on the reader pool.
-    fn is_local(&self) -> bool;
 }
 
 /// An unchanging view of a store.
@@ -89,15 +90,15 @@ pub trait Snapshot: Debug + Send + Sync + 'static {
     /// Returns the value of `key`.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>>;
 
-    /// Returns the value of `key` like [`Snapshot::get`], for who may ask for it again: first looks among the values that
-    /// the store `keeps` in memory for that. Who asks for many once lets it keep none.
-    fn recall(&self, key: &[u8], _keeps: bool) -> Result<Option<Bytes>> {
+    /// Returns the value of `key` like [`Snapshot::get`], through the cache of values. A miss is added to the cache only if
+    /// `caches` is set: a caller that reads many values once leaves the cache as it is.
+    fn get_cached(&self, key: &[u8], _caches: bool) -> Result<Option<Bytes>> {
         self.get(key)
     }
 
-    /// Tells which keys will be recalled next, so that the store can wait for the memory of all of them at once. It looks
-    /// at the first few.
-    fn announce(&self, _keys: &[&[u8]]) {}
+    /// Prefetches the cached values of the keys that will be read next, so that their cache misses overlap. Only the first
+    /// few count.
+    fn prefetch(&self, _keys: &[&[u8]]) {}
 
     /// Returns true if `key` has a value, which may be empty.
     fn contains(&self, key: &[u8]) -> Result<bool> {
@@ -109,8 +110,8 @@ pub trait Snapshot: Debug + Send + Sync + 'static {
     fn scan(&self, range: KeyRange, direction: Direction) -> Scan<'_>;
 
     /// Returns the entries of `range` in ascending order, if there is a faster way to read many of them than by scans.
-    /// See [`Sweep`](crate::Sweep), which everybody uses.
-    fn sweep(&self, _range: &KeyRange) -> Option<Scan<'static>> {
+    /// Callers use [`BulkScan`](crate::BulkScan), which falls back to scans.
+    fn bulk_scan(&self, _range: &KeyRange) -> Option<Scan<'static>> {
         None
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in a store, as four kinds that tell the caller what to do next.
+//! What can go wrong in a store, as five kinds that tell the caller what to do next.
 
 use model::{Failure, Status};
 
@@ -14,6 +14,9 @@ pub enum Error {
     /// The store cannot serve now, and nothing was written: retry later.
     #[error("store is unavailable: {0}")]
     Unavailable(String),
+    /// Disk space or descriptors ran out, and nothing was written. The store goes on by itself when there are some again.
+    #[error("store has run out of resources: {0}")]
+    Exhausted(String),
     /// Bytes break the rules of the store, and retrying cannot help: stop and look.
     #[error("store is corrupt: {0}")]
     Corrupt(String),
@@ -26,14 +29,14 @@ impl Failure for Error {
     fn status(&self) -> Status {
         match self {
             Self::Conflict => Status::RETRY_WITH,
-            Self::Unavailable(_) | Self::Poisoned(_) => Status::UNAVAILABLE,
+            Self::Unavailable(_) | Self::Exhausted(_) | Self::Poisoned(_) => Status::UNAVAILABLE,
             Self::Corrupt(_) => Status::INTERNAL,
         }
     }
 
     fn is_our_fault(&self) -> bool {
         match self {
-            Self::Conflict | Self::Unavailable(_) => false,
+            Self::Conflict | Self::Unavailable(_) | Self::Exhausted(_) => false,
             Self::Corrupt(_) | Self::Poisoned(_) => true,
         }
     }
@@ -49,6 +52,7 @@ mod tests {
         let table = [
             (Error::Conflict,                   449, false),
             (Error::Unavailable("x".into()),    503, false),
+            (Error::Exhausted("x".into()),      503, false),
             (Error::Corrupt("x".into()),        500, true),
             (Error::Poisoned("x".into()),       503, true),
         ];

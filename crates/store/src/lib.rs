@@ -19,6 +19,7 @@
 
 mod background;
 mod batch;
+mod bulk_scan;
 mod commit;
 mod contract;
 mod embedded;
@@ -28,10 +29,10 @@ mod key_range;
 mod latency;
 mod memory;
 mod statistics;
-mod sweep;
 
-pub use background::{give_way, stand_back};
+pub use background::{lower_priority, yield_if_due};
 pub use batch::{BATCH_BYTES_MAX, Batch, Condition, KEY_BYTES_MAX, Write};
+pub use bulk_scan::BulkScan;
 pub use commit::{Acknowledge, Commit};
 pub use contract::{KeyValue, Scan, Snapshot, Store};
 pub use embedded::{
@@ -42,5 +43,4 @@ pub use ingest::{Ingest, ingest_by_commits};
 pub use key_range::{Direction, KeyRange};
 pub use latency::Latencies;
 pub use memory::open_memory;
-pub use statistics::StoreStatistics;
-pub use sweep::Sweep;
+pub use statistics::{StoreMemory, StoreStatistics};

@@ -20,19 +20,19 @@ use crate::{
 /// Opens an empty store in memory. Its content goes with the last reference to it.
 pub fn open_memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore {
-        content: RwLock::new(Content { entries: OrdMap::new(), is_closed: false }),
+        content: RwLock::new(MemoryContent { entries: OrdMap::new(), is_closed: false }),
         recorder: Recorder::default(),
         env: Env::system(),
     })
 }
 
 struct MemoryStore {
-    content: RwLock<Content>,
+    content: RwLock<MemoryContent>,
     recorder: Recorder,
     env: Env,
 }
 
-struct Content {
+struct MemoryContent {
     entries: OrdMap<Bytes, Bytes>,
     is_closed: bool,
 }
@@ -96,10 +96,6 @@ impl Store for MemoryStore {
 
     fn statistics(&self) -> StoreStatistics {
         self.recorder.read()
-    }
-
-    fn is_local(&self) -> bool {
-        true
     }
 }
 

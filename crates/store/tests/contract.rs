@@ -147,7 +147,6 @@ fn an_empty_store_has_nothing(fixture: &Fixture) {
     assert_eq!(snapshot.contains(b"a"), Ok(false));
     assert_eq!(forward(fixture, KeyRange::all()), "");
     assert_eq!(backward(fixture, KeyRange::all()), "");
-    assert!(fixture.store.is_local());
 }
 
 fn what_is_put_can_be_read_until_it_is_deleted(fixture: &Fixture) {
@@ -723,7 +722,7 @@ fn a_discarded_range_can_be_deleted_and_the_rest_is_untouched(fixture: &Fixture)
 /// The engine looks after every 10,000 of them which versions of a key nobody needs any more.
 fn let_go_of_snapshots(fixture: &Fixture, n: usize) {
     for _ in 0..n {
-        fixture.store.snapshot_to_sweep(&KeyRange::new("", ""));
+        fixture.store.snapshot_for_bulk_scan(&KeyRange::new("", ""));
     }
 }
 
@@ -735,13 +734,14 @@ fn a_sweep_shows_what_was_hidden_since(fixture: &Fixture) {
         batch.put(key, value);
         fixture.commit(batch);
     }
-    let snapshot = fixture.store.snapshot_to_sweep(&KeyRange::all());
+    let snapshot = fixture.store.snapshot_for_bulk_scan(&KeyRange::all());
     let_go_of_snapshots(&fixture, 10_000);
     let mut batch = Batch::new();
     batch.put("k", "after");
     fixture.commit(batch);
-    fixture.store.prepare_sweep().wait().unwrap();
-    let swept: Vec<_> = store::Sweep::new(snapshot, KeyRange::all()).map(Result::unwrap).collect();
+    fixture.store.prepare_bulk_scan().wait().unwrap();
+    let swept: Vec<_> =
+        store::BulkScan::new(snapshot, KeyRange::all()).map(Result::unwrap).collect();
     assert_eq!(
         swept,
         [("k", "before"), ("other", "one commit later")].map(|(k, v)| (k.into(), v.into()))
@@ -769,13 +769,13 @@ fn a_sweep_beside_writers_shows_one_moment(fixture: &Fixture) {
                 thread::sleep(Duration::from_micros(100));
             }
         });
-        let (mut n_swift, mut before) = (0, VecDeque::new());
+        let (mut n_direct, mut before) = (0, VecDeque::new());
         for turn in 0..30 {
             if turn % 3 == 0 {
-                fixture.store.prepare_sweep().wait().unwrap();
+                fixture.store.prepare_bulk_scan().wait().unwrap();
             }
-            let snapshot = fixture.store.snapshot_to_sweep(&KeyRange::all());
-            n_swift += usize::from(snapshot.sweep(&KeyRange::all()).is_some());
+            let snapshot = fixture.store.snapshot_for_bulk_scan(&KeyRange::all());
+            n_direct += usize::from(snapshot.bulk_scan(&KeyRange::all()).is_some());
             before.push_back(snapshot);
             if before.len() > 4 {
                 before.pop_front();
@@ -783,7 +783,7 @@ fn a_sweep_beside_writers_shows_one_moment(fixture: &Fixture) {
             let_go_of_snapshots(&fixture, 10_000);
             // Read when the engine has gone on.
             let snapshot = &before[0];
-            let swept = store::Sweep::new(Arc::clone(snapshot), KeyRange::all());
+            let swept = store::BulkScan::new(Arc::clone(snapshot), KeyRange::all());
             let swept: Vec<_> = swept.map(Result::unwrap).collect();
             let scanned = snapshot.scan(KeyRange::all(), Direction::Forward);
             assert!(swept.iter().cloned().map(Ok).eq(scanned), "{turn}");
@@ -794,7 +794,7 @@ fn a_sweep_beside_writers_shows_one_moment(fixture: &Fixture) {
         }
         is_over.store(true, Ordering::SeqCst);
         if matches!(fixture.kind, Kind::Embedded(_)) {
-            assert!(n_swift > 10, "{n_swift}");
+            assert!(n_direct > 10, "{n_direct}");
         }
     });
 }
@@ -817,22 +817,22 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
         }
         if round % 2 == 1 {
             // Moves older entries out of memory than these, and they stay there.
-            fixture.store.prepare_sweep().wait().unwrap();
+            fixture.store.prepare_bulk_scan().wait().unwrap();
         }
         fixture.commit(batch);
         snapshots.push(fixture.snapshot());
-        let swift = fixture.store.snapshot_to_sweep(&KeyRange::all());
+        let bulk_scan = fixture.store.snapshot_for_bulk_scan(&KeyRange::all());
         let is_table = matches!(fixture.kind, Kind::Embedded(_));
-        assert_eq!(swift.sweep(&KeyRange::all()).is_some(), is_table);
-        snapshots.push(swift);
-        snapshots.push(fixture.store.snapshot_to_sweep(&KeyRange::prefix(b"b/")));
+        assert_eq!(bulk_scan.bulk_scan(&KeyRange::all()).is_some(), is_table);
+        snapshots.push(bulk_scan);
+        snapshots.push(fixture.store.snapshot_for_bulk_scan(&KeyRange::prefix(b"b/")));
         if round % 2 == 1 {
             // One that is read to its end between the rounds disturbs none of the others.
-            assert!(store::Sweep::new(fixture.snapshot(), KeyRange::all()).count() > 1_000);
+            assert!(store::BulkScan::new(fixture.snapshot(), KeyRange::all()).count() > 1_000);
         }
     }
     // What hides the entries of these snapshots goes to tables while they are open.
-    fixture.store.prepare_sweep().wait().unwrap();
+    fixture.store.prepare_bulk_scan().wait().unwrap();
     let mut ranges = vec![KeyRange::all(), KeyRange::prefix(b"b/"), KeyRange::new("x", "z")];
     ranges.push(KeyRange::new(loaded_key("a", 17), loaded_key("a", 18)));
     ranges.push(KeyRange::new(loaded_key("a", 990), loaded_key("c", 700)));
@@ -840,7 +840,7 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
     ranges.push(KeyRange::new("b", "a"));
     for (age, snapshot) in snapshots.iter().enumerate() {
         for range in &ranges {
-            let swept = store::Sweep::new(Arc::clone(snapshot), range.clone());
+            let swept = store::BulkScan::new(Arc::clone(snapshot), range.clone());
             let scanned = snapshot.scan(range.clone(), Direction::Forward);
             assert!(swept.eq(scanned), "{age} {range:?}");
         }
@@ -874,7 +874,7 @@ fn every_snapshot_agrees_with_the_map_of_its_time(fixture: &Fixture) {
             ages.remove(usize::try_from(random(9)).unwrap());
         }
         match random(12) {
-            0 => fixture.store.prepare_sweep().wait().unwrap(),
+            0 => fixture.store.prepare_bulk_scan().wait().unwrap(),
             1 => let_go_of_snapshots(&fixture, 10_000),
             _ => {}
         }
@@ -888,10 +888,10 @@ fn every_snapshot_agrees_with_the_map_of_its_time(fixture: &Fixture) {
         assert!(scanned.eq(expected().map(owned)), "round {round}");
         let scanned = snapshot.scan(range, Direction::Backward);
         assert!(scanned.eq(expected().rev().map(owned)), "round {round}");
-        snapshot.announce(&[first.as_bytes(), end.as_bytes(), b"no such key"]);
+        snapshot.prefetch(&[first.as_bytes(), end.as_bytes(), b"no such key"]);
         for number in 0..N_KEYS {
             let key = format!("{number:02}");
-            let found = snapshot.recall(key.as_bytes(), number % 4 > 0);
+            let found = snapshot.get_cached(key.as_bytes(), number % 4 > 0);
             assert_eq!(found, Ok(map.get(key.as_bytes()).cloned()), "round {round}");
         }
     }
@@ -920,7 +920,7 @@ fn what_is_recalled_is_what_the_snapshot_shows(fixture: &Fixture) {
         fixture.snapshot()
     };
     let (first, second) = (put("1"), put("2"));
-    let read = |snapshot: &Arc<dyn Snapshot>| snapshot.recall(b"k", true);
+    let read = |snapshot: &Arc<dyn Snapshot>| snapshot.get_cached(b"k", true);
     for _ in 0..2 {
         assert_eq!(read(&second), Ok(value("2")));
         assert_eq!(read(&first), Ok(value("1")));

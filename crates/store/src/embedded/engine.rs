@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::directory::Directory;
-use super::lsm::LsmEngine;
-use crate::{EmbeddedOptions, KeyRange, Result, Snapshot, Write};
+use super::lsm::ReopenableEngine;
+pub use super::space::Room;
+use crate::{EmbeddedOptions, Error, KeyRange, Result, Snapshot, StoreMemory, Write};
 
 /// The merged writes of a group: each key once, with its last value or `None` for a delete.
 // Invariant: one entry per key. The engine gives all of them one sequence number, so a key that
@@ -41,20 +41,23 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// Makes everything written so far durable. After an error the engine is not written again.
     fn sync(&self) -> Result<()>;
 
+    /// Writes down what the engine has, for the check at the next start. Called when nothing is to be done.
+    fn note(&self) {}
+
     /// Returns a view of everything written so far.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
-    /// Whether the tables are others than at the last [`Engine::snapshot`], so that a new one would be read faster.
-    fn has_moved(&self) -> bool {
+    /// Whether the tables have changed since the last [`Engine::snapshot`], so that a new one would be read faster.
+    fn has_new_tables(&self) -> bool {
         false
     }
 
-    /// Returns a view like [`Engine::snapshot`], for who reads much of `range`.
-    fn snapshot_to_sweep(&self, _range: &KeyRange) -> Arc<dyn Snapshot> {
+    /// Returns a view like [`Engine::snapshot`], prepared for bulk scans of `range`.
+    fn snapshot_for_bulk_scan(&self, _range: &KeyRange) -> Arc<dyn Snapshot> {
         self.snapshot()
     }
 
-    /// Moves what is in memory out of it, as far as that makes sweeps faster. Writes go on meanwhile.
+    /// Flushes what is in memory, as far as that makes bulk scans faster. Writes go on meanwhile.
     fn flush(&self) -> Result<()> {
         Ok(())
     }
@@ -73,11 +76,31 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// Returns the bytes occupied on disk.
     fn disk_bytes(&self) -> u64;
+
+    /// Returns the memory that is used.
+    fn memory(&self) -> StoreMemory {
+        StoreMemory::default()
+    }
+
+    /// Tells what the disk has room for.
+    fn room(&self) -> Room {
+        Room::Enough
+    }
+
+    /// Whether the engine can go on after it ran out of disk space or descriptors, or its threads ended.
+    fn can_reopen(&self) -> bool {
+        false
+    }
+
+    /// Opens the engine anew from its files, as a restart would. Who still has a snapshot of it is waited for. After an error
+    /// it may be tried again; snapshots taken until then may answer with an error.
+    fn reopen(&self) -> Result<()> {
+        Err(Error::Unavailable("the engine cannot be opened anew".into()))
+    }
 }
 
 /// Opens the default engine in `dir`, which it locks as long as the engine or one of its
 /// snapshots lives.
 pub fn open(dir: &Path, options: &EmbeddedOptions) -> Result<Arc<dyn Engine>> {
-    let directory = Directory::lock(dir)?;
-    Ok(Arc::new(LsmEngine::open(directory, options)?))
+    Ok(Arc::new(ReopenableEngine::open(dir, options)?))
 }

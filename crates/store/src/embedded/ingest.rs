@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
-use super::committer::{Shared, poisoned};
+use super::committer::Shared;
 use super::engine::{Engine, Feed};
 use crate::ingest::Order;
-use crate::{Acknowledge, Batch, Commit, Error, Ingest, KeyRange, Result, Write, stand_back};
+use crate::{Acknowledge, Batch, Commit, Error, Ingest, KeyRange, Result, Write, lower_priority};
 
 /// A load that stays below this is one ordinary commit: a table of its own would cost more.
 // Limit: held in memory until it is known to be more.
@@ -27,11 +27,11 @@ pub(super) struct TableIngest {
     shared: Arc<Shared>,
     engine: Arc<dyn Engine>,
     order: Order,
-    stage: Stage,
+    stage: LoadStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum LoadStage {
     /// Few entries so far.
     Held(Batch),
     Running(SyncSender<Message>, JoinHandle<()>),
@@ -45,21 +45,26 @@ enum Message {
 
 impl TableIngest {
     pub(super) fn new(shared: Arc<Shared>, engine: Arc<dyn Engine>) -> TableIngest {
-        TableIngest { shared, engine, order: Order::default(), stage: Stage::Held(Batch::new()) }
+        TableIngest {
+            shared,
+            engine,
+            order: Order::default(),
+            stage: LoadStage::Held(Batch::new()),
+        }
     }
 
     fn take(&mut self, batch: Batch) -> Result<Commit> {
         self.order.follow(&batch)?;
         let writes = match &mut self.stage {
-            Stage::Running(..) => batch.into_writes(),
-            Stage::Held(held) => {
+            LoadStage::Running(..) => batch.into_writes(),
+            LoadStage::Held(held) => {
                 held.append(batch);
                 if held.bytes() <= ONE_COMMIT_BYTES {
                     return Ok(Commit::ready(Ok(())));
                 }
                 let held = std::mem::take(held);
                 let (sender, thread) = start(&self.shared, &self.engine)?;
-                self.stage = Stage::Running(sender, thread);
+                self.stage = LoadStage::Running(sender, thread);
                 held.into_writes()
             }
         };
@@ -69,7 +74,7 @@ impl TableIngest {
     }
 
     fn send(&self, message: Message) -> Result<()> {
-        let Stage::Running(sender, _) = &self.stage else { return Ok(()) };
+        let LoadStage::Running(sender, _) = &self.stage else { return Ok(()) };
         let refusal = |message: Message, why: &str| {
             let error = Error::Unavailable(why.into());
             message.answer(Err(error.clone()));
@@ -91,7 +96,7 @@ impl Ingest for TableIngest {
     }
 
     fn finish(mut self: Box<Self>) -> Commit {
-        if let Stage::Held(held) = &mut self.stage {
+        if let LoadStage::Held(held) = &mut self.stage {
             let held = std::mem::take(held);
             return self.shared.queue.push(held, self.shared.env.monotonic());
         }
@@ -99,7 +104,7 @@ impl Ingest for TableIngest {
         match self.send(Message::Finish(acknowledge)) {
             Ok(()) => {
                 // The thread goes on by itself.
-                self.stage = Stage::Held(Batch::new());
+                self.stage = LoadStage::Held(Batch::new());
                 commit
             }
             Err(error) => Commit::ready(Err(error)),
@@ -108,10 +113,10 @@ impl Ingest for TableIngest {
 }
 
 impl Drop for TableIngest {
-    /// Waits until an unfinished load is given up: who reclaims its keys finds them all.
+    /// Waits until an unfinished load is given up, so that whoever reclaims its keys finds them all.
     fn drop(&mut self) {
-        let stage = std::mem::replace(&mut self.stage, Stage::Held(Batch::new()));
-        if let Stage::Running(sender, thread) = stage {
+        let stage = std::mem::replace(&mut self.stage, LoadStage::Held(Batch::new()));
+        if let LoadStage::Running(sender, thread) = stage {
             drop(sender);
             if thread.join().is_err() {
                 tracing::error!("a load ended by a panic");
@@ -138,7 +143,7 @@ fn start(
     let (sender, receiver) = mpsc::sync_channel(AHEAD_MAX);
     let (shared, engine) = (Arc::clone(shared), Arc::clone(engine));
     let thread = spawn("orrery-ingest", move || {
-        stand_back();
+        lower_priority();
         run(&shared, engine, &receiver);
     })?;
     Ok((sender, thread))
@@ -163,7 +168,7 @@ fn run(shared: &Shared, engine: Arc<dyn Engine>, messages: &Receiver<Message>) {
         (Some(finish), Ok(())) => finish.answer(publish(shared)),
         (Some(finish), Err(error)) => {
             // The engine was about to change what it says its tables are.
-            let error = poisoned("load", &error);
+            let error = shared.poisoned("load", &error);
             shared.queue.poison(&error);
             finish.answer(Err(error));
         }

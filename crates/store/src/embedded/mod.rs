@@ -23,6 +23,7 @@ mod ingest;
 mod lsm;
 mod open;
 mod queue;
+mod space;
 mod store;
 
 use std::time::Duration;

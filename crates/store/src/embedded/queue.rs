@@ -1,6 +1,6 @@
 //! Batches that wait for the committer, in call order.
 //!
-//! Invariant: who is pushed first is taken first, and everyone pushed is answered: by the
+//! Invariant: first in, first out, and every batch that is pushed is answered: by the
 //! committer, or with `Poisoned` when it has given up. Nothing is taken after poisoning.
 
 use std::collections::VecDeque;
@@ -48,20 +48,23 @@ pub(super) enum Taken {
     Nothing,
     /// Nothing is left and nothing will come.
     Closed,
+    /// A load failed, and with it the store.
+    Poisoned(Error),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    inside: Mutex<Inside>,
+    inside: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct QueueState {
     waiting: VecDeque<Waiting>,
     bytes: usize,
     /// Why nothing more is taken in.
     refusal: Option<Error>,
+    is_closed: bool,
 }
 
 impl Queue {
@@ -93,8 +96,10 @@ impl Queue {
     pub(super) fn take(&self, patience: Duration) -> Taken {
         let mut inside = self.inside.lock();
         while inside.waiting.is_empty() {
-            if inside.refusal.is_some() {
-                return Taken::Closed;
+            match &inside.refusal {
+                Some(error @ Error::Poisoned(_)) => return Taken::Poisoned(error.clone()),
+                Some(_) => return Taken::Closed,
+                None => {}
             }
             let waited = self.changed.wait_for(&mut inside, patience);
             if waited.timed_out() && inside.waiting.is_empty() && inside.refusal.is_none() {
@@ -107,8 +112,31 @@ impl Queue {
     /// Refuses what comes later; what waits is still to be taken.
     pub(super) fn close(&self) {
         let closed = Error::Unavailable("store is closed".into());
-        self.inside.lock().refusal.get_or_insert(closed);
+        let mut inside = self.inside.lock();
+        inside.is_closed = true;
+        inside.refusal.get_or_insert(closed);
+        drop(inside);
         self.changed.notify_all();
+    }
+
+    /// Waits up to `patience` and tells whether the queue was closed.
+    pub(super) fn is_closed_after(&self, patience: Duration) -> bool {
+        let mut inside = self.inside.lock();
+        if !inside.is_closed {
+            self.changed.wait_for(&mut inside, patience);
+        }
+        inside.is_closed
+    }
+
+    /// Takes batches again after [`Queue::poison`], unless it was closed meanwhile.
+    pub(super) fn resume(&self) {
+        let mut inside = self.inside.lock();
+        inside.refusal = inside.is_closed.then(|| Error::Unavailable("store is closed".into()));
+    }
+
+    /// Returns how a batch would be refused now.
+    pub(super) fn check(&self) -> Result<()> {
+        self.inside.lock().refusal.clone().map_or(Ok(()), Err)
     }
 
     /// Answers everything that waits, and everything that comes later, with `error`.
@@ -128,7 +156,10 @@ impl Queue {
     pub(super) fn poisoned(&self) -> Result<()> {
         match &self.inside.lock().refusal {
             Some(error @ Error::Poisoned(_)) => Err(error.clone()),
-            Some(Error::Conflict | Error::Unavailable(_) | Error::Corrupt(_)) | None => Ok(()),
+            Some(
+                Error::Conflict | Error::Unavailable(_) | Error::Exhausted(_) | Error::Corrupt(_),
+            )
+            | None => Ok(()),
         }
     }
 
@@ -138,7 +169,7 @@ impl Queue {
     }
 }
 
-impl Inside {
+impl QueueState {
     fn admit(&self, batch: &Batch) -> Result<()> {
         if let Some(error) = &self.refusal {
             return Err(error.clone());
@@ -185,7 +216,7 @@ mod tests {
     fn group(queue: &Queue) -> Vec<usize> {
         match queue.take(Duration::ZERO) {
             Taken::Group(group) => group.iter().map(|one| one.batch.bytes()).collect(),
-            Taken::Nothing | Taken::Closed => Vec::new(),
+            Taken::Nothing | Taken::Closed | Taken::Poisoned(_) => Vec::new(),
         }
     }
 

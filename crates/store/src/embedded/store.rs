@@ -1,12 +1,13 @@
 //! The embedded store as the layers above see it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
-use super::committer::{Committer, Shared};
+use super::committer::{Committer, Shared, check_room};
 use super::engine::Engine;
 use super::ingest::{TableIngest, discard, flush};
 use super::queue::Queue;
@@ -40,6 +41,7 @@ impl EmbeddedStore {
             published: RwLock::new(engine.snapshot()),
             recorder: Recorder::default(),
             env: options.env.clone(),
+            can_recover: AtomicBool::new(false),
         });
         let committer =
             Committer::new(Arc::clone(&shared), Arc::clone(&engine), options.durability);
@@ -72,13 +74,13 @@ impl Store for EmbeddedStore {
         Arc::clone(&self.shared.published.read())
     }
 
-    fn prepare_sweep(&self) -> Commit {
+    fn prepare_bulk_scan(&self) -> Commit {
         self.engine().map_or_else(|error| Commit::ready(Err(error)), flush)
     }
 
-    fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
+    fn snapshot_for_bulk_scan(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
         match self.engine() {
-            Ok(engine) => engine.snapshot_to_sweep(range),
+            Ok(engine) => engine.snapshot_for_bulk_scan(range),
             Err(_) => self.snapshot(),
         }
     }
@@ -110,17 +112,19 @@ impl Store for EmbeddedStore {
         engine.settle()
     }
 
+    fn check_writable(&self) -> Result<()> {
+        self.shared.queue.check()?;
+        check_room(self.engine()?.room(), false)
+    }
+
     fn statistics(&self) -> StoreStatistics {
         let engine = self.running.lock().as_ref().map(|running| Arc::clone(&running.engine));
         StoreStatistics {
-            disk_bytes: engine.map_or(0, |engine| engine.disk_bytes()),
+            disk_bytes: engine.as_ref().map_or(0, |engine| engine.disk_bytes()),
+            memory: engine.map(|engine| engine.memory()).unwrap_or_default(),
             waiting: self.shared.queue.len() as u64,
             ..self.shared.recorder.read()
         }
-    }
-
-    fn is_local(&self) -> bool {
-        true
     }
 }
 

@@ -1,6 +1,8 @@
 //! The tree behind the [`Engine`] seam. One committer drives it, which keeps its waits simple.
 
 use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -13,15 +15,20 @@ use fjall::{
 use model::Env;
 use parking_lot::Mutex;
 
-use super::merged::Merged;
-use super::moment::{Moment, Since};
-use super::rest::Rest;
-use super::sweep::Swift;
-use super::values::Values;
-use super::{log, scan, tables};
-use crate::embedded::directory::{Content, Directory};
-use crate::embedded::engine::{Engine, Feed, Writes};
-use crate::{Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot};
+use super::bulk_scan::DirectBulkScan;
+use super::idle_compaction::IdleCompaction;
+use super::ledger::{Before, Ledger};
+use super::manifest::{LogNote, MANIFEST, Manifest};
+use super::merge_iterator::MergeIterator;
+use super::pinned_version::{PinnedVersion, VersionLog};
+use super::value_cache::ValueCache;
+use super::{files, log_repair, scan, table_ingest};
+use crate::embedded::directory::{Directory, DirectoryContent};
+use crate::embedded::engine::{Engine, Feed, Room, Writes};
+use crate::embedded::space::{self, Space};
+use crate::{
+    Direction, Durability, EmbeddedOptions, Error, KeyRange, Result, Scan, Snapshot, StoreMemory,
+};
 
 /// All data is in one keyspace: more of them cost memory and were not faster.
 const KEYSPACE: &str = "orrery";
@@ -33,7 +40,7 @@ const TABLES_FOLDER: &str = "tables";
 // Limit: a start after a crash replays the log, seconds per 100 MB.
 const LOG_BYTES_MAX: u64 = 128 << 20;
 
-/// Bytes in memory before they are sorted into a table.
+/// Bytes in the memtable before it is flushed to a table.
 // Limit: up to five such tables are in memory under load.
 const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 
@@ -42,30 +49,35 @@ const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 const ADDING_BYTES_MAX: u64 = 4 << 20;
 
 /// Full memory tables, and runs of the top level, at which writes wait for the workers.
-// Limit: below the engine's own limits (4 and 30), where it would wait without looking whether the
+// Limit: below the engine's own limits (4 and 30), where it would wait without checking that the
 // workers are still alive.
 const SEALED_MEMTABLES_MAX: usize = 3;
+
+/// What the memtables may hold together, the one that is being written included.
+const WRITE_BUFFER_BYTES_MAX: u64 = (SEALED_MEMTABLES_MAX as u64 + 1) * MEMTABLE_BYTES_MAX;
 const TOP_RUNS_MAX: usize = 28;
 
-/// How often, and how many times, a wait for the workers looks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How often, and how many times, a wait for the workers polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 // Limit: a minute; a full memory table is written in about a second.
-const LOOKS_MAX: u32 = 12_000;
+const POLLS_MAX: u32 = 12_000;
 // Limit: so that a stop ends before impatient supervisors kill. What is not moved by then stays in the log.
 const SETTLING_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) struct LsmEngine {
     // Dropped in this order: the directory stays locked until the engine is gone.
-    rest: Rest,
+    compaction: IdleCompaction,
     pub(super) keyspace: Keyspace,
     pub(super) database: Database,
     directory: Arc<Directory>,
+    ledger: Ledger,
+    space: Arc<Space>,
     /// The log was emptied under the engine, so it must not be written again.
     is_settled: AtomicBool,
     /// Held while entries go into memory, and while tables are added that must be younger than these.
     writing: Mutex<()>,
-    values: Arc<Values>,
-    pub(super) since: Arc<Since>,
+    value_cache: Arc<ValueCache>,
+    pub(super) version_log: Arc<VersionLog>,
     /// The version of the tables at the last snapshot.
     shown: AtomicU64,
     env: Env,
@@ -73,55 +85,76 @@ pub(crate) struct LsmEngine {
 
 impl LsmEngine {
     pub(crate) fn open(directory: Directory, options: &EmbeddedOptions) -> Result<LsmEngine> {
-        let content = directory.prepare()?;
-        if content == Content::Store {
-            let is_lenient = matches!(options.durability, Durability::Relaxed { .. });
-            log::repair(&directory.engine_path(), is_lenient)?;
-        }
-        let (values, block_bytes) = Values::new(options.cache_bytes);
-        let (database, keyspace) = open_database(&directory, block_bytes)
-            .map_err(|error| to_error("cannot open the store", &error))?;
-        if content == Content::Nothing {
+        let content = directory.prepare(files::is_blank)?;
+        let found = match content {
+            DirectoryContent::Nothing => None,
+            DirectoryContent::Store | DirectoryContent::StoreWithoutManifest => {
+                let is_required = content == DirectoryContent::Store;
+                let is_lenient = matches!(options.durability, Durability::Relaxed { .. });
+                Some(check_files(&directory, is_required, is_lenient)?)
+            }
+        };
+        let (value_cache, block_bytes) = ValueCache::new(options.cache_bytes);
+        let (database, keyspace) = open_database(&directory, block_bytes)?;
+        let manifest = match found {
+            Some(manifest) => manifest,
+            None => Manifest {
+                keyspaces: files::check(&directory.engine_path(), None)?,
+                logs: vec![LogNote::default()],
+            },
+        };
+        let directory = Arc::new(directory);
+        let ledger = Ledger::start(Arc::clone(&directory), manifest, &database)?;
+        if content != DirectoryContent::Store {
             directory.finish_creation()?;
         }
-        let rest = Rest::start(database.clone(), keyspace.clone())?;
+        let space = Arc::new(Space::watch(directory.path()));
+        let compaction =
+            IdleCompaction::start(database.clone(), keyspace.clone(), Arc::clone(&space))?;
         Ok(LsmEngine {
-            rest,
+            compaction,
             keyspace,
             database,
-            directory: Arc::new(directory),
+            directory,
+            ledger,
+            space,
             is_settled: AtomicBool::new(false),
             writing: Mutex::default(),
-            values: Arc::new(values),
-            since: Arc::default(),
+            value_cache: Arc::new(value_cache),
+            version_log: Arc::default(),
             shown: AtomicU64::default(),
             env: options.env.clone(),
         })
     }
 
+    /// Whether anybody still has a snapshot: it holds the directory, as this and its ledger do.
+    pub(super) fn is_read(&self) -> bool {
+        Arc::strong_count(&self.directory) > 2
+    }
+
     /// Waits until the workers have caught up. An engine whose workers died says so when asked to
     /// persist, and never catches up.
     fn wait_while(&self, is_behind: impl Fn(&Keyspace) -> bool) -> Result<()> {
-        if self.has_caught_up(LOOKS_MAX, is_behind)? {
+        if self.has_caught_up(POLLS_MAX, is_behind)? {
             return Ok(());
         }
         Err(Error::Unavailable("the engine does not catch up with its writes".into()))
     }
 
     /// Waits like [`LsmEngine::wait_while`] and tells whether the wait came to its end.
-    fn has_caught_up(&self, n_looks: u32, is_behind: impl Fn(&Keyspace) -> bool) -> Result<bool> {
-        for _ in 0..n_looks {
+    fn has_caught_up(&self, n_polls: u32, is_behind: impl Fn(&Keyspace) -> bool) -> Result<bool> {
+        for _ in 0..n_polls {
             if !is_behind(&self.keyspace) {
                 return Ok(true);
             }
             self.persist(PersistMode::Buffer)?;
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(false)
     }
 
-    /// Moves what is in memory to tables.
-    fn empty_memory(&self) -> Result<()> {
+    /// Flushes the memtable to tables.
+    fn flush_memtable(&self) -> Result<()> {
         self.rotate()?;
         self.wait_while(|keyspace| self.is_flushing(keyspace))
     }
@@ -143,15 +176,20 @@ impl LsmEngine {
     }
 
     /// Makes a snapshot of a view that was taken at `time` or a little later.
-    fn look(&self, time: u64, view: fjall::Snapshot, swift: Option<Swift>) -> LsmSnapshot {
+    fn snapshot_at(
+        &self,
+        time: u64,
+        view: fjall::Snapshot,
+        bulk_scan: Option<DirectBulkScan>,
+    ) -> LsmSnapshot {
         LsmSnapshot {
             time,
             view,
-            swift,
+            bulk_scan,
             keyspace: self.keyspace.clone(),
-            values: Arc::clone(&self.values),
-            moment: OnceLock::new(),
-            since: Arc::clone(&self.since),
+            value_cache: Arc::clone(&self.value_cache),
+            pinned: OnceLock::new(),
+            version_log: Arc::clone(&self.version_log),
             _directory: Arc::clone(&self.directory),
         }
     }
@@ -170,7 +208,7 @@ impl Engine for LsmEngine {
         })?;
         let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), writes.len())
             .durability(Some(PersistMode::Buffer));
-        let time = self.values.begin(&writes);
+        let time = self.value_cache.begin(&writes);
         for (key, value) in writes {
             match value {
                 Some(value) => batch.insert(&self.keyspace, key, value),
@@ -178,51 +216,67 @@ impl Engine for LsmEngine {
             }
         }
         let _writing = self.writing.lock();
+        let before = Before::of(&self.database, &self.keyspace);
         let committed = batch.commit();
-        self.values.end(time);
-        committed.map_err(|error| to_error("cannot write", &error))
+        self.value_cache.end(time);
+        committed.map_err(|error| to_error("cannot write", &error))?;
+        self.ledger.wrote(before);
+        Ok(())
     }
 
     fn sync(&self) -> Result<()> {
-        self.persist(PersistMode::SyncData)
+        self.persist(PersistMode::SyncData)?;
+        self.ledger.synced();
+        Ok(())
+    }
+
+    fn note(&self) {
+        self.ledger.note(&self.keyspace);
+        let in_tables = self.keyspace.tree.disk_space();
+        self.space.restore(space::wanted(self.database.write_buffer_size(), in_tables));
+    }
+
+    fn room(&self) -> Room {
+        self.space.room(self.database.write_buffer_size(), self.keyspace.tree.disk_space())
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        let version = self.since.note(&self.database, &self.keyspace);
+        let version = self.version_log.note(&self.database, &self.keyspace);
         self.shown.store(version, Ordering::Relaxed);
-        let time = self.values.now();
-        Arc::new(self.look(time, self.database.snapshot(), None))
+        let time = self.value_cache.now();
+        Arc::new(self.snapshot_at(time, self.database.snapshot(), None))
     }
 
-    fn has_moved(&self) -> bool {
+    fn has_new_tables(&self) -> bool {
         self.keyspace.tree.current_version().id() != self.shown.load(Ordering::Relaxed)
     }
 
-    fn snapshot_to_sweep(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
+    fn snapshot_for_bulk_scan(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
         let _writing = self.writing.lock();
-        self.since.note(&self.database, &self.keyspace);
-        let (time, view) = (self.values.now(), self.database.snapshot());
-        let moment = Moment::find(&self.keyspace, &self.since, view.seqno());
-        let swift = moment.map(|moment| Swift::new(range.clone(), view.seqno(), moment));
-        Arc::new(self.look(time, view, swift))
+        self.version_log.note(&self.database, &self.keyspace);
+        let (time, view) = (self.value_cache.now(), self.database.snapshot());
+        let pinned = PinnedVersion::find(&self.keyspace, &self.version_log, view.seqno());
+        let bulk_scan =
+            pinned.map(|pinned| DirectBulkScan::new(range.clone(), view.seqno(), pinned));
+        Arc::new(self.snapshot_at(time, view, bulk_scan))
     }
 
     fn flush(&self) -> Result<()> {
         self.check_settled()?;
-        self.empty_memory()
+        self.flush_memtable()
     }
 
     fn ingest(&self, next: &mut dyn FnMut() -> Feed) -> Result<()> {
         self.check_settled()?;
-        let _load = self.rest.load();
+        let _load = self.compaction.load();
         let failed = |error: fjall::LsmError| to_error("cannot load", &error.into());
         let mut ingestion = self.keyspace.tree.ingestion().map_err(failed)?;
         let folder = self.keyspace.path().join(TABLES_FOLDER);
-        let fed = tables::feed(&folder, |key, value| ingestion.write(key, value), next)?;
+        let fed = table_ingest::feed(&folder, |key, value| ingestion.write(key, value), next)?;
         let Some(fed) = fed else { return Ok(()) };
         // Commits wait while the engine moves to tables what is in memory, so most of it goes before.
         if self.keyspace.tree.active_memtable().size() > ADDING_BYTES_MAX {
-            self.empty_memory()?;
+            self.flush_memtable()?;
         }
         {
             let _writing = self.writing.lock();
@@ -233,28 +287,32 @@ impl Engine for LsmEngine {
             // The engine knows the files of a load only when they are tables.
             return self.discard(&fed.span);
         }
+        // No log has these tables: a list without them must not pass for the current one.
+        self.note();
         Ok(())
     }
 
     fn discard(&self, range: &KeyRange) -> Result<()> {
         self.check_settled()?;
-        let _load = self.rest.load();
+        let _load = self.compaction.load();
         let dropped = self.keyspace.tree.drop_range::<&[u8], _>(range.as_bounds());
         dropped.map_err(|error| to_error("cannot drop tables", &error.into()))?;
         // What the log says of these keys must not count as unwritten, and come back at the next start, because the tables
         // that had it are gone: some table is to be younger than all of it. This comes second, for it makes the engine
         // compact, and dropping would wait for that.
-        self.empty_memory()
+        self.flush_memtable()?;
+        self.note();
+        Ok(())
     }
 
     fn settle(&self) -> Result<()> {
         self.is_settled.store(true, Ordering::SeqCst);
-        self.rest.end();
+        self.compaction.end();
         // A load that is being added goes first.
         drop(self.writing.lock());
         self.rotate()?;
         let begin = self.env.monotonic();
-        self.has_caught_up(LOOKS_MAX, |keyspace| {
+        self.has_caught_up(POLLS_MAX, |keyspace| {
             let waited = self.env.monotonic().saturating_sub(begin);
             self.is_flushing(keyspace) && waited < SETTLING_MAX
         })?;
@@ -262,14 +320,27 @@ impl Engine for LsmEngine {
         self.persist(PersistMode::SyncAll)?;
         // Invariant: nothing is in memory, so all that the log holds is in synced tables, and the
         // log may go. The engine itself would keep up to 64 MB and read it all at the next start.
-        if is_flushed && self.keyspace.tree.active_memtable().size() == 0 {
-            log::empty_newest(&self.directory.engine_path())?;
+        let is_in_tables = is_flushed && self.keyspace.tree.active_memtable().size() == 0;
+        self.note();
+        if is_in_tables && self.ledger.may_be_empty() {
+            log_repair::empty_newest(&self.directory.engine_path())?;
+            self.ledger.is_empty(&self.keyspace);
         }
         Ok(())
     }
 
     fn disk_bytes(&self) -> u64 {
         self.directory.disk_bytes()
+    }
+
+    fn memory(&self) -> StoreMemory {
+        let (values, values_max) = self.value_cache.memory();
+        StoreMemory {
+            cache_bytes: self.database.cache_size() + values,
+            cache_bytes_max: self.database.cache_capacity() + values_max,
+            write_buffer_bytes: self.database.write_buffer_size(),
+            write_buffer_bytes_max: WRITE_BUFFER_BYTES_MAX,
+        }
     }
 }
 
@@ -283,26 +354,26 @@ impl fmt::Debug for LsmEngine {
 }
 
 struct LsmSnapshot {
-    /// For the values that are kept.
+    /// For the value cache.
     time: u64,
     view: fjall::Snapshot,
-    /// How to read much, if it was taken for that.
-    swift: Option<Swift>,
+    /// Prepared if the snapshot was taken for bulk scans.
+    bulk_scan: Option<DirectBulkScan>,
     keyspace: Keyspace,
-    values: Arc<Values>,
-    /// What scans read, as long as the engine had not moved anything when the first began.
-    moment: OnceLock<Option<Moment>>,
-    since: Arc<Since>,
+    value_cache: Arc<ValueCache>,
+    /// The version for direct scans; `None` if the tables had already changed when the first scan began.
+    pinned: OnceLock<Option<PinnedVersion>>,
+    version_log: Arc<VersionLog>,
     /// Dropped last: it stays locked as long as this reads from it.
     _directory: Arc<Directory>,
 }
 
 impl LsmSnapshot {
-    fn scan_tables(&self, range: &KeyRange, direction: Direction) -> Option<Merged> {
+    fn scan_tables(&self, range: &KeyRange, direction: Direction) -> Option<MergeIterator> {
         let seqno = self.view.seqno();
-        let find = || Moment::find(&self.keyspace, &self.since, seqno);
-        let moment = self.moment.get_or_init(find);
-        moment.as_ref().map(|moment| scan::scan(moment, range, direction, seqno))
+        let find = || PinnedVersion::find(&self.keyspace, &self.version_log, seqno);
+        let pinned = self.pinned.get_or_init(find);
+        pinned.as_ref().map(|pinned| scan::scan(pinned, range, direction, seqno))
     }
 }
 
@@ -312,19 +383,19 @@ impl Snapshot for LsmSnapshot {
         found.map(|value| value.map(Bytes::from)).map_err(|error| to_error("cannot read", &error))
     }
 
-    fn recall(&self, key: &[u8], keeps: bool) -> Result<Option<Bytes>> {
-        if let Some(value) = self.values.get(key, self.time) {
+    fn get_cached(&self, key: &[u8], keeps: bool) -> Result<Option<Bytes>> {
+        if let Some(value) = self.value_cache.get(key, self.time) {
             return Ok(Some(value));
         }
         let found = self.get(key)?;
         if keeps && let Some(value) = &found {
-            self.values.keep(key, value, self.time);
+            self.value_cache.insert(key, value, self.time);
         }
         Ok(found)
     }
 
-    fn announce(&self, keys: &[&[u8]]) {
-        self.values.announce(keys);
+    fn prefetch(&self, keys: &[&[u8]]) {
+        self.value_cache.prefetch(keys);
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
@@ -346,8 +417,8 @@ impl Snapshot for LsmSnapshot {
         }
     }
 
-    fn sweep(&self, range: &KeyRange) -> Option<Scan<'static>> {
-        let merged = self.swift.as_ref()?.sweep(range)?;
+    fn bulk_scan(&self, range: &KeyRange) -> Option<Scan<'static>> {
+        let merged = self.bulk_scan.as_ref()?.read(range)?;
         Some(Box::new(merged))
     }
 }
@@ -361,7 +432,35 @@ impl fmt::Debug for LsmSnapshot {
     }
 }
 
-fn open_database(
+/// Compares the files with the manifest and with each other, before the engine touches any of them. Returns what is
+/// there.
+fn check_files(directory: &Directory, is_required: bool, is_lenient: bool) -> Result<Manifest> {
+    let manifest = match directory.read(MANIFEST)? {
+        None if !is_required => None,
+        None => return Err(files::damaged(&directory.path_of(MANIFEST), "is missing")),
+        Some(text) => Some(Manifest::parse(&text).ok_or_else(|| {
+            files::damaged(&directory.path_of(MANIFEST), "is not one that Orrery wrote")
+        })?),
+    };
+    let engine = directory.engine_path();
+    let keyspaces = files::check(&engine, manifest.as_ref())?;
+    let data = keyspaces.iter().find(|note| note.id == files::DATA);
+    let version = data.map_or(0, |note| note.version);
+    let notes = manifest.map(|manifest| manifest.logs).unwrap_or_default();
+    let logs = log_repair::repair(&engine, &notes, version, is_lenient)?;
+    Ok(Manifest { keyspaces, logs })
+}
+
+fn open_database(directory: &Directory, cache_bytes: u64) -> Result<(Database, Keyspace)> {
+    let open = || open_engine(directory, cache_bytes);
+    // The engine panics at some damage.
+    match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(opened) => opened.map_err(|error| to_error("cannot open the store", &error)),
+        Err(_) => Err(files::damaged(&directory.engine_path(), "cannot be read by the engine")),
+    }
+}
+
+fn open_engine(
     directory: &Directory,
     cache_bytes: u64,
 ) -> Result<(Database, Keyspace), fjall::Error> {
@@ -387,7 +486,8 @@ fn to_entry(guard: fjall::Guard) -> Result<(Bytes, Bytes)> {
 pub(super) fn to_error(what: &str, error: &fjall::Error) -> Error {
     match error {
         fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
-            Error::Unavailable(format!("{what}: {error}"))
+            let text = format!("{what}: {error}");
+            if is_exhausted(error) { Error::Exhausted(text) } else { Error::Unavailable(text) }
         }
         fjall::Error::Locked => {
             Error::Unavailable(format!("{what}: the engine's files are locked"))
@@ -395,4 +495,13 @@ pub(super) fn to_error(what: &str, error: &fjall::Error) -> Error {
         fjall::Error::Poisoned => Error::Poisoned(format!("{what}: an earlier write failed")),
         other => Error::Corrupt(format!("{what}: {other:?}")),
     }
+}
+
+/// Whether the disk is full or no more files can be opened: others may give that back.
+fn is_exhausted(error: &io::Error) -> bool {
+    // The same numbers on every system that has them.
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        || (cfg!(unix) && matches!(error.raw_os_error(), Some(ENFILE | EMFILE)))
 }

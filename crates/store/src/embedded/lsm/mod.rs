@@ -3,16 +3,20 @@
 //! What is known about it, and why it was chosen, is in `docs/decisions/0002-embedded-store.md`.
 //! Only this folder names the engine.
 
+mod bulk_scan;
 mod engine;
-mod log;
-mod merged;
-mod moment;
-mod rest;
+mod files;
+mod idle_compaction;
+mod ledger;
+mod log_repair;
+mod manifest;
+mod merge_iterator;
+mod pinned_version;
+mod reopen;
 mod scan;
-mod sweep;
-mod tables;
+mod table_ingest;
 #[cfg(test)]
 mod tests;
-mod values;
+mod value_cache;
 
-pub(super) use engine::LsmEngine;
+pub(super) use reopen::{Refusing, ReopenableEngine};

@@ -1,9 +1,11 @@
-//! What the engine does while nobody writes: it brings all tables into one order.
+//! Major compaction while the store is idle.
 //!
-//! A scan looks into every run of tables, and so does a read that finds its key late. The engine merges runs only
-//! when new ones come, so a store that was loaded and is then only read would keep five or more for good; in one run
-//! a short scan took half the time of one in two and the memory. What is in memory goes to tables before, so a start
-//! after a crash has little to replay.
+//! A scan reads every sorted run, and so does a read whose key is in the last one. The engine compacts only when new runs
+//! come, so a store that was loaded and is then only read would keep five or more for good; a short scan of one run takes
+//! half the time of one of two runs and the memtable. The memtable is flushed first, so recovery after a crash has little
+//! to replay.
+//!
+//! Invariant: it starts only while next to nothing is written, and rewrites no byte more often than [`UNORDERED_PARTS`].
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,29 +16,30 @@ use std::time::Duration;
 use fjall::{AbstractTree, Database, Keyspace};
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Error, Result, stand_back};
+use crate::embedded::space::Space;
+use crate::{Error, Result, lower_priority};
 
-/// How often it looks whether anything was written.
-const LOOK: Duration = Duration::from_secs(2);
-/// Commits between two looks that still count as rest: jobs of the server write a little all the time.
-const COMMITS_AT_REST: u64 = 8;
+/// How often it checks whether anything was written.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// Commits between two checks at which the store still counts as idle: jobs of the server write a little all the time.
+const IDLE_COMMITS_MAX: u64 = 8;
 
-/// How often, and how many times, it looks whether the memory is in tables.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How often, and how many times, it checks whether the memtable is flushed.
+const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(5);
 // Limit: five seconds; a full memory table is written in about one. An engine whose workers died never gets there.
-const LOOKS_MAX: u32 = 1_000;
+const FLUSH_POLLS_MAX: u32 = 1_000;
 
-/// Bytes outside the order that are worth the work.
+/// Bytes outside the last level that are worth a compaction.
 const UNORDERED_BYTES_MIN: u64 = 4 << 20;
-/// The part of all bytes that must be outside the order, after one look at rest and after many: no byte is rewritten more
-/// often than the last says, however often writes come and rest. A long rest is likely to go on, and much to be read in it.
+/// The part of all bytes that must be outside the last level, after one idle check and after many: no byte is rewritten
+/// more often than the second says, however often writes stop and resume. A long idle time is likely to go on.
 const UNORDERED_PARTS: RangeInclusive<u64> = 4..=16;
-// Limit: 2 GB of tables, half a minute of work in which the engine's other merges wait. Larger stores are left to these.
+// Limit: 2 GB of tables, half a minute of work in which the engine's other compactions wait. Larger stores are left to these.
 const TABLE_BYTES_MAX: u64 = 2 << 30;
 
-/// The thread that waits for rest. Dropping it waits for a merge that is under way.
+/// The thread that waits for an idle store. Dropping it waits for a compaction that is under way.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct IdleCompaction {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -59,16 +62,19 @@ impl Drop for Load<'_> {
     }
 }
 
-impl Rest {
-    pub(super) fn start(database: Database, keyspace: Keyspace) -> Result<Rest> {
+impl IdleCompaction {
+    pub(super) fn start(
+        database: Database,
+        keyspace: Keyspace,
+        space: Arc<Space>,
+    ) -> Result<IdleCompaction> {
         let shared = Arc::new(Shared::default());
-        let watch = Watch { shared: Arc::clone(&shared), database, keyspace };
-        let thread =
-            thread::Builder::new()
-                .name("orrery-rest".into())
-                .spawn(move || watch.run())
-                .map_err(|error| Error::Unavailable(format!("cannot start a thread: {error}")))?;
-        Ok(Rest { shared, thread: Some(thread) })
+        let watch = IdleWatcher { shared: Arc::clone(&shared), database, keyspace, space };
+        let thread = thread::Builder::new()
+            .name("orrery-compact".into())
+            .spawn(move || watch.run())
+            .map_err(|error| Error::Unavailable(format!("cannot start a thread: {error}")))?;
+        Ok(IdleCompaction { shared, thread: Some(thread) })
     }
 
     pub(super) fn load(&self) -> Load<'_> {
@@ -83,38 +89,43 @@ impl Rest {
     }
 }
 
-impl Drop for Rest {
+impl Drop for IdleCompaction {
     fn drop(&mut self) {
         self.end();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the thread that waits for rest ended by a panic");
+            tracing::error!("the thread of the idle compaction ended by a panic");
         }
     }
 }
 
-struct Watch {
+struct IdleWatcher {
     shared: Arc<Shared>,
     database: Database,
     keyspace: Keyspace,
+    space: Arc<Space>,
 }
 
-impl Watch {
+impl IdleWatcher {
     fn run(self) {
-        stand_back();
+        lower_priority();
         let mut before = self.database.seqno();
-        let mut n_looks = 0;
-        while !self.is_over_after(LOOK) {
+        let mut n_idle_checks = 0;
+        while !self.is_over_after(CHECK_INTERVAL) {
             let now = self.database.seqno();
-            let is_at_rest =
-                now - before <= COMMITS_AT_REST && self.shared.n_loads.load(Ordering::SeqCst) == 0;
+            let is_idle =
+                now - before <= IDLE_COMMITS_MAX && self.shared.n_loads.load(Ordering::SeqCst) == 0;
             before = now;
-            n_looks = if is_at_rest { n_looks + 1 } else { 0 };
-            if is_at_rest && Bytes::of(&self.keyspace).is_worth_a_merge(n_looks) {
-                if let Err(error) = self.merge() {
-                    // The engine's own merges go on, and say so when it cannot write any more.
-                    tracing::warn!(%error, "cannot bring the tables into one order");
+            n_idle_checks = if is_idle { n_idle_checks + 1 } else { 0 };
+            let bytes = TreeBytes::of(&self.keyspace);
+            let is_due = is_idle
+                && bytes.is_worth_compacting(n_idle_checks)
+                && self.space.has_room_for(bytes.in_tables, bytes.in_memory);
+            if is_due {
+                if let Err(error) = self.compact() {
+                    // The engine's own compactions go on, and report when it cannot write any more.
+                    tracing::warn!(%error, "cannot compact the tables");
                     return;
                 }
                 before = self.database.seqno();
@@ -131,39 +142,39 @@ impl Watch {
         *is_over
     }
 
-    fn merge(&self) -> Result<(), fjall::Error> {
-        let before = Bytes::of(&self.keyspace);
-        tracing::debug!(?before, "tables are brought into one order");
-        merge(&self.keyspace)?;
-        tracing::debug!(after = ?Bytes::of(&self.keyspace), "tables are in one order");
+    fn compact(&self) -> Result<(), fjall::Error> {
+        let before = TreeBytes::of(&self.keyspace);
+        tracing::debug!(?before, "major compaction begins");
+        major_compact(&self.keyspace)?;
+        tracing::debug!(after = ?TreeBytes::of(&self.keyspace), "major compaction is done");
         Ok(())
     }
 }
 
-/// Brings everything into one run, unless the engine does not get the memory into tables.
-pub(super) fn merge(keyspace: &Keyspace) -> Result<(), fjall::Error> {
-    // First, so that the log is not older than the tables: a merge drops deletes, and with them what tells the engine
-    // up to where its tables know the log.
+/// Compacts everything into one sorted run, unless the memtable cannot be flushed.
+pub(super) fn major_compact(keyspace: &Keyspace) -> Result<(), fjall::Error> {
+    // First, so that the log is not older than the tables: a compaction drops tombstones, and with them what tells the
+    // engine up to where its tables cover the log.
     keyspace.rotate_memtable()?;
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..FLUSH_POLLS_MAX {
         if keyspace.tree.sealed_memtable_count() == 0 {
             return keyspace.major_compact();
         }
-        thread::sleep(LOOK_AGAIN);
+        thread::sleep(FLUSH_POLL_INTERVAL);
     }
     Ok(())
 }
 
-/// Where the bytes of the engine are.
+/// How many bytes are where in the tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Bytes {
+struct TreeBytes {
     in_memory: u64,
     above_last_level: u64,
     in_tables: u64,
 }
 
-impl Bytes {
-    fn of(keyspace: &Keyspace) -> Bytes {
+impl TreeBytes {
+    fn of(keyspace: &Keyspace) -> TreeBytes {
         let in_memory = keyspace.tree.active_memtable().size();
         let version = keyspace.tree.current_version();
         let (mut in_tables, mut last) = (0, 0);
@@ -171,15 +182,15 @@ impl Bytes {
             last = level.size();
             in_tables += last;
         }
-        Bytes { in_memory, above_last_level: in_tables - last, in_tables }
+        TreeBytes { in_memory, above_last_level: in_tables - last, in_tables }
     }
 
-    /// Whether it is after so many looks at rest.
-    fn is_worth_a_merge(self, n_looks: u64) -> bool {
+    /// Whether a compaction pays after so many idle checks.
+    fn is_worth_compacting(self, n_idle_checks: u64) -> bool {
         let unordered = self.in_memory + self.above_last_level;
         let all = self.in_memory + self.in_tables;
         let (first, last) = (UNORDERED_PARTS.start(), UNORDERED_PARTS.end());
-        let part = first.saturating_mul(n_looks).min(*last);
+        let part = first.saturating_mul(n_idle_checks).min(*last);
         all <= TABLE_BYTES_MAX
             && unordered >= UNORDERED_BYTES_MIN
             && unordered.saturating_mul(part) >= all
@@ -193,11 +204,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_merge_must_be_worth_its_work() {
+    fn a_compaction_must_be_worth_its_work() {
         const MB: u64 = 1 << 20;
         #[rustfmt::skip]
         let table = [
-            // in memory, above the last level, in tables; after one look, and after ten
+            // in memory, above the last level, in tables; after one idle check, and after ten
             (0,       0,         0,         false, false), // nothing
             (3 * MB,  0,         0,         false, false), // too little
             (5 * MB,  0,         0,         true,  true),  // all in memory
@@ -209,14 +220,14 @@ mod tests {
             (0,       3000 * MB, 3000 * MB, false, false), // too much
         ];
         for (in_memory, above_last_level, in_tables, soon, late) in table {
-            let bytes = Bytes { in_memory, above_last_level, in_tables };
-            let is_worth = [1, 10].map(|n_looks| bytes.is_worth_a_merge(n_looks));
+            let bytes = TreeBytes { in_memory, above_last_level, in_tables };
+            let is_worth = [1, 10].map(|n_idle_checks| bytes.is_worth_compacting(n_idle_checks));
             assert_eq!(is_worth, [soon, late], "{bytes:?}");
         }
     }
 
     #[test]
-    fn a_merge_leaves_one_run_and_all_entries() {
+    fn a_compaction_leaves_one_run_and_all_entries() {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::builder(folder.path()).open().unwrap();
         let keyspace = database.keyspace("k", KeyspaceCreateOptions::default).unwrap();
@@ -231,8 +242,8 @@ mod tests {
         let old = database.snapshot();
         keyspace.insert(7_u32.to_be_bytes(), "new").unwrap();
         assert!(keyspace.tree.l0_run_count() > 1);
-        merge(&keyspace).unwrap();
-        let bytes = Bytes::of(&keyspace);
+        major_compact(&keyspace).unwrap();
+        let bytes = TreeBytes::of(&keyspace);
         assert_eq!((bytes.in_memory, bytes.above_last_level), (0, 0), "{bytes:?}");
         assert_eq!(keyspace.len().unwrap(), 99, "the last round deleted one");
         assert_eq!(keyspace.get(7_u32.to_be_bytes()).unwrap().unwrap(), "new".as_bytes());
@@ -241,15 +252,21 @@ mod tests {
     }
 
     #[test]
-    fn it_merges_when_nothing_is_written_and_ends_when_told() {
+    fn it_compacts_when_nothing_is_written_and_ends_when_told() {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::builder(folder.path()).open().unwrap();
         let keyspace = database.keyspace("k", KeyspaceCreateOptions::default).unwrap();
-        let rest = Rest::start(database.clone(), keyspace.clone()).unwrap();
+        let compaction = IdleCompaction::start(
+            database.clone(),
+            keyspace.clone(),
+            Arc::new(Space::watch(folder.path())),
+        )
+        .unwrap();
         for n in 0..40_u32 {
             keyspace.insert(n.to_be_bytes(), vec![7; 128 << 10]).unwrap();
         }
-        let is_ordered = || keyspace.tree.table_count() > 0 && Bytes::of(&keyspace).in_memory == 0;
+        let is_ordered =
+            || keyspace.tree.table_count() > 0 && TreeBytes::of(&keyspace).in_memory == 0;
         for _ in 0..600 {
             if is_ordered() {
                 break;
@@ -257,7 +274,7 @@ mod tests {
             thread::sleep(Duration::from_millis(50));
         }
         assert!(is_ordered());
-        drop(rest);
+        drop(compaction);
         assert_eq!(keyspace.len().unwrap(), 40);
     }
 }

@@ -1,4 +1,8 @@
-//! Several sorted sources as one.
+//! A k-way merge iterator over the memtable and the sorted runs of a tree.
+//!
+//! It avoids a heap: as long as the next key of one run is below the next keys of all others, it takes from that run.
+//!
+//! Invariant: each key comes once, in its youngest version, and never if that is a tombstone.
 
 use std::cmp::Ordering;
 
@@ -9,19 +13,19 @@ use super::engine::to_error;
 use crate::{Direction, KeyValue, Result};
 
 /// A version of a key, or why it could not be read.
-pub(super) type Found = Result<InternalValue, LsmError>;
-pub(super) type Versions = Box<dyn Iterator<Item = Found> + Send>;
+pub(super) type VersionResult = Result<InternalValue, LsmError>;
+pub(super) type Versions = Box<dyn Iterator<Item = VersionResult> + Send>;
 
-/// What the memory or a run has of the range: all versions of a key that the snapshot shows, the youngest first, or
-/// backward last.
-pub(super) struct Run {
+/// The memtable, or tables that do not overlap: all versions of a key that the snapshot shows, the youngest first, or
+/// last when read backward.
+pub(super) struct SortedRun {
     next: Option<InternalValue>,
     versions: Versions,
 }
 
-impl Run {
-    pub(super) fn new(versions: impl Iterator<Item = Found> + Send + 'static) -> Run {
-        Run { next: None, versions: Box::new(versions) }
+impl SortedRun {
+    pub(super) fn new(versions: impl Iterator<Item = VersionResult> + Send + 'static) -> SortedRun {
+        SortedRun { next: None, versions: Box::new(versions) }
     }
 
     /// Goes on to the next version and returns the one before.
@@ -31,24 +35,24 @@ impl Run {
     }
 }
 
-/// The runs as one: of each key the youngest version, unless that says that it is gone. After an error it is over.
-pub(super) struct Merged {
-    runs: Vec<Run>,
+/// The runs merged: of each key the youngest version, unless that is a tombstone. After an error it is over.
+pub(super) struct MergeIterator {
+    runs: Vec<SortedRun>,
     direction: Direction,
-    stage: Stage,
+    stage: MergeStage,
 }
 
-enum Stage {
+enum MergeStage {
     Begin,
     /// The run whose next version is the first of all, and the first next key of the others: as long as the first run
     /// stays before that, there is nothing to choose.
-    Among(usize, Option<Slice>),
+    Within(usize, Option<Slice>),
     End,
 }
 
-impl Merged {
-    pub(super) fn new(runs: Vec<Run>, direction: Direction) -> Merged {
-        Merged { runs, direction, stage: Stage::Begin }
+impl MergeIterator {
+    pub(super) fn new(runs: Vec<SortedRun>, direction: Direction) -> MergeIterator {
+        MergeIterator { runs, direction, stage: MergeStage::Begin }
     }
 
     /// Compares what comes first.
@@ -65,24 +69,24 @@ impl Merged {
         let keys = || self.runs.iter().filter_map(|run| Some(&run.next.as_ref()?.key)).enumerate();
         let Some((first, _)) = keys().min_by(|(_, left), (_, right)| self.order(*left, *right))
         else {
-            self.stage = Stage::End;
+            self.stage = MergeStage::End;
             return;
         };
         let others = keys().filter(|(index, _)| *index != first);
         let others = others.map(|(_, key)| &key.user_key);
         let bound = others.min_by(|left, right| self.order(*left, *right)).cloned();
-        self.stage = Stage::Among(first, bound);
+        self.stage = MergeStage::Within(first, bound);
     }
 
     /// The next version of all: by key, then by age.
     fn advance(&mut self) -> Result<Option<InternalValue>, LsmError> {
-        if let Stage::Begin = self.stage {
+        if let MergeStage::Begin = self.stage {
             for run in &mut self.runs {
                 run.advance()?;
             }
             self.choose();
         }
-        let Stage::Among(first, bound) = &self.stage else { return Ok(None) };
+        let MergeStage::Within(first, bound) = &self.stage else { return Ok(None) };
         let Some(run) = self.runs.get_mut(*first) else { return Ok(None) };
         let version = run.advance()?;
         let is_first = match (&run.next, bound) {
@@ -100,7 +104,7 @@ impl Merged {
     }
 
     fn next_key(&self) -> Option<&Slice> {
-        let Stage::Among(first, _) = &self.stage else { return None };
+        let MergeStage::Within(first, _) = &self.stage else { return None };
         self.runs.get(*first)?.next.as_ref().map(|next| &next.key.user_key)
     }
 
@@ -120,14 +124,14 @@ impl Merged {
     }
 }
 
-impl Iterator for Merged {
+impl Iterator for MergeIterator {
     type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.next_entry() {
             Ok(entry) => entry.map(|entry| Ok((entry.key.user_key.into(), entry.value.into()))),
             Err(error) => {
-                self.stage = Stage::End;
+                self.stage = MergeStage::End;
                 Some(Err(to_error("cannot read", &error.into())))
             }
         }

@@ -1,4 +1,8 @@
-//! Entries that go to tables without passing log and memory.
+//! Bulk loads: writes sorted entries straight to tables, past log and memtable, and syncs them in portions.
+//!
+//! One long sync at the end of a table would hold up the commits that sync their log meanwhile.
+//!
+//! Invariant: keys come in ascending order, each once.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,7 +14,7 @@ use bytes::Bytes;
 
 use super::engine::to_error;
 use crate::embedded::engine::Feed;
-use crate::{KeyRange, Result, give_way};
+use crate::{KeyRange, Result, yield_if_due};
 
 /// Bytes after which the tables being written are synced.
 ///
@@ -20,7 +24,7 @@ const SYNC_BYTES: usize = 16 << 20;
 
 /// How a load ended.
 #[derive(Debug)]
-pub(super) struct Fed {
+pub(super) struct LoadedSpan {
     /// From its first key to its last.
     pub(super) span: KeyRange,
     pub(super) is_given_up: bool,
@@ -31,7 +35,7 @@ pub(super) fn feed(
     folder: &Path,
     mut sink: impl FnMut(Bytes, Bytes) -> Result<(), fjall::LsmError>,
     next: &mut dyn FnMut() -> Feed,
-) -> Result<Option<Fed>> {
+) -> Result<Option<LoadedSpan>> {
     let mut span: Option<(Bytes, Bytes)> = None;
     let mut portions = Portions { folder, n_bytes: 0, is_busy: Arc::default() };
     let is_given_up = loop {
@@ -48,7 +52,7 @@ pub(super) fn feed(
             let value = write.value.unwrap_or_default();
             portions.n_bytes += write.key.len() + value.len();
             sink(write.key, value).map_err(|error| to_error("cannot write", &error.into()))?;
-            give_way();
+            yield_if_due();
         }
         portions.sync_when_due();
     };
@@ -56,11 +60,11 @@ pub(super) fn feed(
     Ok(span.map(|(start, last)| {
         let mut end = last.to_vec();
         end.push(0);
-        Fed { span: KeyRange::new(start, end), is_given_up }
+        LoadedSpan { span: KeyRange::new(start, end), is_given_up }
     }))
 }
 
-/// Syncs what is being written beside the writing.
+/// Syncs the tables being written from another thread.
 #[derive(Debug)]
 struct Portions<'f> {
     folder: &'f Path,

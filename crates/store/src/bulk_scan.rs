@@ -1,4 +1,9 @@
-//! Reading much of a range, by somebody who stops and goes on.
+//! Bulk scans: reading much of a range in portions, without borrowing the snapshot.
+//!
+//! Relocations read gigabytes between waits, so the scan must own what it reads. Stores without a faster way are read by
+//! one short scan after the other.
+//!
+//! Invariant: keys come in ascending order, each once, as the snapshot shows them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,42 +18,43 @@ use crate::{Direction, KeyRange, KeyValue, Result, Scan, Snapshot};
 const PART_ENTRIES: usize = 512;
 const PART_BYTES: usize = 1 << 20;
 
-/// The entries of a range in ascending order. Unlike a scan it borrows nothing. After an error it is over.
-pub struct Sweep(Way);
+/// The entries of a range in ascending order. Unlike a [`Scan`] it borrows nothing. After an error it is over.
+pub struct BulkScan(Reads);
 
-enum Way {
-    /// The snapshot's own; what it reads belongs to the snapshot. The mutex is never locked: it lets several threads look
-    /// at who holds a sweep.
-    Swift(Mutex<Scan<'static>>, Arc<dyn Snapshot>),
+enum Reads {
+    /// The snapshot's own way, which reads what belongs to the snapshot. The mutex is never locked: it makes this `Sync`.
+    Direct(Mutex<Scan<'static>>, Arc<dyn Snapshot>),
     Parts(Parts),
 }
 
-impl Sweep {
+impl BulkScan {
     /// Reads `range` as the snapshot shows it.
-    pub fn new(snapshot: Arc<dyn Snapshot>, range: KeyRange) -> Sweep {
-        Sweep(match snapshot.sweep(&range) {
-            Some(entries) => Way::Swift(Mutex::new(entries), snapshot),
-            None => Way::Parts(Parts { snapshot, range, read: VecDeque::new() }),
+    pub fn new(snapshot: Arc<dyn Snapshot>, range: KeyRange) -> BulkScan {
+        BulkScan(match snapshot.bulk_scan(&range) {
+            Some(entries) => Reads::Direct(Mutex::new(entries), snapshot),
+            None => Reads::Parts(Parts { snapshot, range, read: VecDeque::new() }),
         })
     }
 }
 
-impl Iterator for Sweep {
+impl Iterator for BulkScan {
     type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            Way::Swift(entries, _) => entries.get_mut().next(),
-            Way::Parts(parts) => parts.next(),
+            Reads::Direct(entries, _) => entries.get_mut().next(),
+            Reads::Parts(parts) => parts.next(),
         }
     }
 }
 
-impl fmt::Debug for Sweep {
+impl fmt::Debug for BulkScan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Way::Swift(_, snapshot) => formatter.debug_tuple("Sweep").field(snapshot).finish(),
-            Way::Parts(parts) => formatter.debug_tuple("Sweep").field(&parts.range).finish(),
+            Reads::Direct(_, snapshot) => {
+                formatter.debug_tuple("BulkScan").field(snapshot).finish()
+            }
+            Reads::Parts(parts) => formatter.debug_tuple("BulkScan").field(&parts.range).finish(),
         }
     }
 }

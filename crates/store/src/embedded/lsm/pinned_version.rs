@@ -1,8 +1,10 @@
-//! Tables and memory of the engine at one moment.
+//! The version of the tree (tables and memtable) that a snapshot was taken at, pinned for direct reads.
 //!
-//! Invariant: a snapshot is read in the tables and the memory of its own moment. The engine drops a version of a key
-//! when it moves or merges a later one, though an older snapshot shows it, and drops a delete with all that it hides, so
-//! that the tables of later do not even tell that something is missing.
+//! Direct scans read tables and memtable past the engine's iterators, so they must find exactly those of their snapshot.
+//!
+//! Invariant: a snapshot is read in the tables and the memtable of its own version. Compaction drops old versions of a key
+//! though an older snapshot shows them, and drops a tombstone with all that it hides, so later tables do not even tell
+//! that something is missing.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,10 +15,10 @@ use fjall::{AbstractTree, Database, Keyspace, SeqNo};
 use lsm_tree::{InternalValue, Memtable, Table, ValueType};
 use parking_lot::Mutex;
 
-use super::merged::{Found, Run};
+use super::merge_iterator::{SortedRun, VersionResult};
 use crate::{Direction, KeyRange};
 
-/// How often a look at tables and memory is repeated when the engine changes them meanwhile.
+/// How often reading tables and memtable is retried when the engine changes them meanwhile.
 const LOOKS_MAX: usize = 100;
 
 /// Versions that are taken from memory at a time: few at first, for most scans need few.
@@ -25,14 +27,15 @@ const CHUNKS: [usize; 2] = [8, 128];
 /// The tables of each run that a range meets, in order. Tables of one run do not overlap.
 type TablesOf = dyn Fn(&KeyRange) -> Vec<Vec<Table>> + Send + Sync;
 
-/// Since when the engine has the tables that it has. They change a few times in a minute.
+/// Remembers at which sequence number the current tables were first seen. They change a few times in a minute.
 #[derive(Debug, Default)]
-pub(super) struct Since(Mutex<(VersionId, SeqNo)>);
+pub(super) struct VersionLog(Mutex<(VersionId, SeqNo)>);
 
 pub(super) type VersionId = u64;
 
-impl Since {
-    /// Looks at the tables and tells their version. Whoever takes a snapshot looks before, so that tables that nobody has seen are younger.
+impl VersionLog {
+    /// Notes the version of the tables and returns it. Called before each snapshot, so tables that were never noted are
+    /// younger than every snapshot.
     ///
     /// The engine numbers every change of them like a write, so a snapshot from before has a lower number.
     pub(super) fn note(&self, database: &Database, keyspace: &Keyspace) -> VersionId {
@@ -51,24 +54,28 @@ impl Since {
     }
 }
 
-/// Where everything is that was written. The engine keeps the files of the tables as long as this is there.
-pub(super) struct Moment {
+/// Tables and memtable of one version. The engine keeps the files of the tables as long as this lives.
+pub(super) struct PinnedVersion {
     tables_of: Box<TablesOf>,
     memory: Arc<Memtable>,
 }
 
-impl Moment {
-    /// The moment of a snapshot at `seqno`; `None` if something was moved since, or is on its way from memory to tables,
-    /// where it cannot be read.
-    pub(super) fn find(keyspace: &Keyspace, since: &Since, seqno: SeqNo) -> Option<Moment> {
+impl PinnedVersion {
+    /// Pins the version of a snapshot at `seqno`; `None` if a flush or a compaction has changed it since, or a memtable
+    /// is being flushed, where it cannot be read.
+    pub(super) fn find(
+        keyspace: &Keyspace,
+        log: &VersionLog,
+        seqno: SeqNo,
+    ) -> Option<PinnedVersion> {
         let tree = &keyspace.tree;
         for _ in 0..LOOKS_MAX {
             let version = tree.current_version();
             let memory = tree.active_memtable();
-            if tree.sealed_memtable_count() > 0 || !since.shows(version.id(), seqno) {
+            if tree.sealed_memtable_count() > 0 || !log.shows(version.id(), seqno) {
                 return None;
             }
-            // Memory that went to a table since the first look is seen in this.
+            // A memtable that was flushed since the first read shows in a new version.
             if tree.current_version().id() != version.id() {
                 continue;
             }
@@ -81,7 +88,7 @@ impl Moment {
                 });
                 met.collect()
             };
-            return Some(Moment { tables_of: Box::new(tables_of), memory });
+            return Some(PinnedVersion { tables_of: Box::new(tables_of), memory });
         }
         None
     }
@@ -90,13 +97,13 @@ impl Moment {
         (self.tables_of)(range)
     }
 
-    /// What the memory has of the range; `None` if that is nothing.
+    /// The versions of the range in the memtable; `None` if there are none.
     pub(super) fn in_memory(
         &self,
         range: &KeyRange,
         direction: Direction,
         seqno: SeqNo,
-    ) -> Option<Run> {
+    ) -> Option<SortedRun> {
         let first = match direction {
             Direction::Forward => Some(range.start()),
             Direction::Backward => range.end(),
@@ -110,7 +117,7 @@ impl Moment {
                 Direction::Backward => Bound::Excluded(before),
             }
         });
-        let mut versions = InMemory {
+        let mut versions = MemtableVersions {
             memory: Arc::clone(&self.memory),
             next,
             range: range.clone(),
@@ -120,19 +127,19 @@ impl Moment {
             is_over: false,
         };
         versions.fill(CHUNKS[0]);
-        (!versions.chunk.is_empty()).then(|| Run::new(versions))
+        (!versions.chunk.is_empty()).then(|| SortedRun::new(versions))
     }
 }
 
-impl fmt::Debug for Moment {
+impl fmt::Debug for PinnedVersion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Moment").finish_non_exhaustive()
+        formatter.debug_struct("PinnedVersion").finish_non_exhaustive()
     }
 }
 
-/// Versions in memory that a snapshot shows: by key, then the youngest first, or all of that backward. Takes them in
-/// chunks, because a cursor would have to borrow the memory.
-struct InMemory {
+/// Versions in the memtable that a snapshot shows: by key, then the youngest first, or all of that backward. Takes them in
+/// chunks, because a cursor would have to borrow the memtable.
+struct MemtableVersions {
     memory: Arc<Memtable>,
     /// Where the next chunk begins; only the key counts.
     next: Bound<InternalValue>,
@@ -143,7 +150,7 @@ struct InMemory {
     is_over: bool,
 }
 
-impl InMemory {
+impl MemtableVersions {
     /// Takes the next chunk in the place of the last.
     fn fill(&mut self, n: usize) {
         self.chunk = self.chunk_of(n);
@@ -172,10 +179,10 @@ impl InMemory {
     }
 }
 
-impl Iterator for InMemory {
-    type Item = Found;
+impl Iterator for MemtableVersions {
+    type Item = VersionResult;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<VersionResult> {
         if self.chunk.is_empty() && !self.is_over {
             self.fill(CHUNKS[1]);
         }

@@ -4,7 +4,10 @@
 //! writes pages in any order. The engine takes some of these logs for an error and refuses to
 //! open, takes others for the end of the log, and in debug builds panics. Here one rule holds:
 //! - what follows the last whole batch of the newest log was never acknowledged, and is cut off;
-//! - anything else that is broken is damage to acknowledged data, and is reported, not cut.
+//! - anything else that is broken is damage to acknowledged data, and is reported, not cut;
+//! - so is a log that the manifest knows and that is gone, or has less in it than was synced.
+//!
+//! A log ends where only zeros follow: one zero byte may be a batch whose begin was lost.
 //!
 //! ```text
 //! log    start entry… end, start entry… end, …, zeros or nothing
@@ -21,6 +24,8 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::files;
+use super::manifest::LogNote;
 use crate::{Error, Result};
 
 const START: u8 = 1;
@@ -40,70 +45,165 @@ const ZEROS_BYTES: usize = 4 << 10;
 // Beyond it the log counts as damaged: a person decides.
 const TRIED_BYTES_MAX: u64 = 1 << 30;
 
-/// Checks every log in `dir` and cuts off the torn end of the newest.
+/// A log file.
+#[derive(Debug)]
+struct Log {
+    id: u64,
+    path: PathBuf,
+}
+
+/// The numbers of the first and the last batch of a log.
+type Span = Option<(u64, u64)>;
+
+/// Checks every log in `dir` and cuts off the torn end of the newest. Returns what is known of each.
 ///
-/// With `is_lenient` the newest log is cut at its first broken batch even if whole ones follow:
-/// a power cut leaves that when groups are not synced one by one.
-pub(super) fn repair(dir: &Path, is_lenient: bool) -> Result<()> {
+/// `notes` tells what the logs had, and `version` which list of tables is current. With `is_lenient` the newest log is cut at
+/// its first broken batch even if whole ones follow: a power cut leaves that when groups are not synced one by one.
+pub(super) fn repair(
+    dir: &Path,
+    notes: &[LogNote],
+    version: u64,
+    is_lenient: bool,
+) -> Result<Vec<LogNote>> {
     let logs = logs_of(dir).map_err(|error| failed(dir, &error))?;
-    let Some((newest, older)) = logs.split_last() else { return Ok(()) };
+    let Some((newest, older)) = logs.split_last() else {
+        let id = notes.last().map_or(0, |note| note.id);
+        return Err(files::damaged(&dir.join(format!("{id}.jnl")), "is missing"));
+    };
+    check_missing(dir, &logs, notes, version)?;
     let mut last_number = None;
-    for path in older {
+    let mut found = Vec::new();
+    for log in older {
         // An older log was synced whole before the next one was begun.
-        if let Some(at) = check(path, &mut last_number)? {
-            return Err(damaged(path, at));
+        let (span, broken) = check(&log.path, &mut last_number)?;
+        if let Some(at) = broken {
+            return Err(damaged(&log.path, at));
+        }
+        found.push(compare(log, span, notes, false)?);
+    }
+    let (span, broken) = check(&newest.path, &mut last_number)?;
+    let compared = |span| compare(newest, span, notes, is_lenient);
+    let Some(at) = broken else {
+        found.push(compared(span)?);
+        return Ok(found);
+    };
+    let is_torn = is_lenient
+        || !has_whole_batch_after(&newest.path, at)
+            .map_err(|error| failed(&newest.path, &error))?;
+    if !is_torn {
+        return Err(damaged(&newest.path, at));
+    }
+    found.push(compared(span)?);
+    tracing::warn!(log = %newest.path.display(), at, "cut off a write that was not finished");
+    cut(&newest.path, at).map_err(|error| failed(&newest.path, &error))?;
+    Ok(found)
+}
+
+/// The engine deletes a log, and never the newest, when tables have all of it: then there is a later list of tables than
+/// before its last batch.
+fn check_missing(dir: &Path, logs: &[Log], notes: &[LogNote], version: u64) -> Result<()> {
+    for note in notes {
+        let is_there = logs.iter().any(|log| log.id == note.id);
+        let is_newest = logs.iter().all(|log| log.id < note.id);
+        let is_in_tables = note.reached == 0 || version > note.version;
+        if !is_there && (is_newest || !is_in_tables) {
+            return Err(files::damaged(&dir.join(format!("{}.jnl", note.id)), "is missing"));
         }
     }
-    let Some(at) = check(newest, &mut last_number)? else { return Ok(()) };
-    let is_torn =
-        is_lenient || !has_whole_batch_after(newest, at).map_err(|error| failed(newest, &error))?;
-    if !is_torn {
-        return Err(damaged(newest, at));
+    Ok(())
+}
+
+/// Compares the numbers in a log with those that were noted. Returns the note for the next start.
+fn compare(log: &Log, span: Span, notes: &[LogNote], is_lenient: bool) -> Result<LogNote> {
+    let note = notes.iter().find(|note| note.id == log.id).copied();
+    let note = note.unwrap_or(LogNote { id: log.id, ..LogNote::default() });
+    if let Some((first, _)) = span
+        && first < note.from
+    {
+        let why = format!(
+            "is an old one: it begins with batch {first}, and had none below {}",
+            note.from
+        );
+        return Err(files::damaged(&log.path, &why));
     }
-    tracing::warn!(log = %newest.display(), at, "cut off a write that was not finished");
-    cut(newest, at).map_err(|error| failed(newest, &error))
+    let last = span.map_or(0, |(_, last)| last);
+    if last < note.reached {
+        let why = format!("ends with batch {last}, and batch {} was synced", note.reached);
+        if !is_lenient {
+            return Err(files::damaged(&log.path, &why));
+        }
+        tracing::error!(log = %log.path.display(), "the log {why}; given up as asked for");
+    }
+    // The engine syncs what it reads here. Which list of tables came before is not known if this was not noted.
+    let version = if last == note.reached { note.version } else { 0 };
+    Ok(LogNote { reached: last, version, ..note })
+}
+
+/// Whether no log has anything but zeros.
+pub(super) fn are_blank(dir: &Path) -> io::Result<bool> {
+    for log in logs_of(dir)? {
+        let mut file = File::open(&log.path)?;
+        if !is_zeros(&mut file)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_zeros(input: &mut impl Read) -> io::Result<bool> {
+    let mut buffer = [0; ZEROS_BYTES];
+    loop {
+        let n_read = input.read(&mut buffer)?;
+        match buffer.get(..n_read) {
+            None | Some([]) => return Ok(true),
+            Some(bytes) if bytes.iter().all(|byte| *byte == 0) => {}
+            Some(_) => return Ok(false),
+        }
+    }
 }
 
 /// Empties the newest log. Only when the tables hold, synced, all that it says.
 pub(super) fn empty_newest(dir: &Path) -> Result<()> {
     let logs = logs_of(dir).map_err(|error| failed(dir, &error))?;
     let Some(newest) = logs.last() else { return Ok(()) };
-    cut(newest, 0).map_err(|error| failed(newest, &error))
+    cut(&newest.path, 0).map_err(|error| failed(&newest.path, &error))
 }
 
 /// The logs, oldest first. Other files are none of our business.
-fn logs_of(dir: &Path) -> io::Result<Vec<PathBuf>> {
+fn logs_of(dir: &Path) -> io::Result<Vec<Log>> {
     let mut logs = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
-        if let Some(number) = number
+        if let Some(id) = number
             && path.extension().is_some_and(|extension| extension == "jnl")
         {
-            logs.push((number, path));
+            logs.push(Log { id, path });
         }
     }
-    logs.sort();
-    Ok(logs.into_iter().map(|(_, path)| path).collect())
+    logs.sort_by_key(|log| log.id);
+    Ok(logs)
 }
 
-/// Reads a log to its end and returns where the first batch begins that is not whole.
-fn check(path: &Path, last_number: &mut Option<u64>) -> Result<Option<u64>> {
+/// Reads a log to its end. Returns the numbers of its batches, and where the first one begins that is not whole.
+fn check(path: &Path, last_number: &mut Option<u64>) -> Result<(Span, Option<u64>)> {
     let open = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let (length, file) = open.map_err(|error| failed(path, &error))?;
     let mut batches = Batches::new(BufReader::with_capacity(READ_BYTES, file), length);
+    let mut span: Span = None;
     loop {
         let at = batches.position;
         match batches.next().map_err(|error| failed(path, &error))? {
-            Found::Whole(number) => {
+            ParsedBatch::Whole(number) => {
                 // The checksum does not cover the number, but commit order does.
                 if last_number.is_some_and(|last| number <= last) {
                     return Err(damaged(path, at));
                 }
                 *last_number = Some(number);
+                span = Some((span.map_or(number, |(first, _)| first), number));
             }
-            Found::Nothing => return Ok(None),
-            Found::Broken => return Ok(Some(at)),
+            ParsedBatch::Nothing => return Ok((span, None)),
+            ParsedBatch::Broken => return Ok((span, Some(at))),
         }
     }
 }
@@ -125,7 +225,7 @@ fn has_whole_batch_after(path: &Path, at: u64) -> io::Result<bool> {
     for (start, _) in heads {
         let after = rest.get(start..).unwrap_or_default();
         let mut batches = Batches::new(after, after.len() as u64);
-        if let Found::Whole(_) = batches.next()? {
+        if let ParsedBatch::Whole(_) = batches.next()? {
             return Ok(true);
         }
         n_tried += batches.position;
@@ -144,7 +244,7 @@ fn cut(path: &Path, at: u64) -> io::Result<()> {
 
 /// What stands at a place where a batch may begin.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum ParsedBatch {
     /// A whole batch with this sequence number.
     Whole(u64),
     /// The end of the log.
@@ -165,14 +265,18 @@ impl<R: Read> Batches<R> {
         Batches { input, position: 0, length, hash: Xxh3::new() }
     }
 
-    fn next(&mut self) -> io::Result<Found> {
+    fn next(&mut self) -> io::Result<ParsedBatch> {
         match self.take::<1>()? {
-            None | Some([0]) => return Ok(Found::Nothing),
+            None => return Ok(ParsedBatch::Nothing),
+            Some([0]) => {
+                let is_end = is_zeros(&mut self.input)?;
+                return Ok(if is_end { ParsedBatch::Nothing } else { ParsedBatch::Broken });
+            }
             Some([START]) => {}
-            Some([_]) => return Ok(Found::Broken),
+            Some([_]) => return Ok(ParsedBatch::Broken),
         }
         let whole = self.batch()?;
-        Ok(whole.map_or(Found::Broken, Found::Whole))
+        Ok(whole.map_or(ParsedBatch::Broken, ParsedBatch::Whole))
     }
 
     /// Reads a batch after its tag and returns its number, or `None` if it is not whole.
@@ -288,7 +392,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("0.jnl");
         fs::write(&path, content).unwrap();
-        repair(dir.path(), is_lenient).map(|()| fs::read(&path).unwrap())
+        repair(dir.path(), &[], 0, is_lenient).map(|_| fs::read(&path).unwrap())
+    }
+
+    fn note(id: u64, from: u64, reached: u64, version: u64) -> LogNote {
+        LogNote { id, from, reached, version }
     }
 
     #[test]
@@ -334,7 +442,55 @@ mod tests {
         let torn = &log(2)[..90];
         fs::write(dir.path().join("9.jnl"), torn).unwrap();
         fs::write(dir.path().join("10.jnl"), log(1)).unwrap();
-        assert!(matches!(repair(dir.path(), true), Err(Error::Corrupt(_))));
+        assert!(matches!(repair(dir.path(), &[], 0, true), Err(Error::Corrupt(_))));
         assert_eq!(fs::read(dir.path().join("9.jnl")).unwrap(), torn);
+    }
+
+    /// One byte or one sector of zeros where a batch began is not the end of the log.
+    #[test]
+    fn zeros_are_the_end_only_if_nothing_else_follows() {
+        let (content, whole) = (log(20), log(3));
+        for n_zeros in [1, 13, 100, 512] {
+            let mut damaged = content.clone();
+            damaged[whole.len()..whole.len() + n_zeros].fill(0);
+            assert!(matches!(repaired(&damaged, false), Err(Error::Corrupt(_))), "{n_zeros}");
+            damaged.resize(damaged.len() + 9_000, 0);
+            assert!(matches!(repaired(&damaged, false), Err(Error::Corrupt(_))), "{n_zeros}");
+            assert_eq!(repaired(&damaged, true).as_ref(), Ok(&whole), "given up on demand");
+        }
+        // Only the last batch: its begin may never have come to the disk.
+        let mut torn = log(4);
+        torn[whole.len()] = 0;
+        assert_eq!(repaired(&torn, false).as_ref(), Ok(&whole));
+    }
+
+    #[test]
+    fn logs_are_compared_with_what_was_noted() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("7.jnl"), log(5)).unwrap();
+        #[rustfmt::skip]
+        let table = [
+            (vec![],                                    "",            note(7, 0, 5, 0)),
+            (vec![note(7, 1, 5, 9)],                    "",            note(7, 1, 5, 9)),
+            (vec![note(7, 1, 6, 9)],                    "was synced",  LogNote::default()),
+            (vec![note(7, 2, 5, 9)],                    "an old one",  LogNote::default()),
+            (vec![note(7, 1, 5, 9), note(8, 6, 0, 0)],  "8.jnl is missing", LogNote::default()),
+            // Its batches are in tables, or no table can have them.
+            (vec![note(6, 0, 1, 8), note(7, 1, 5, 9)],  "",            note(7, 1, 5, 9)),
+            (vec![note(6, 0, 1, 9), note(7, 1, 5, 9)],  "6.jnl is missing", LogNote::default()),
+            // The engine began log 7 and deleted log 6 while nobody looked.
+            (vec![note(6, 0, 1, 8)],                    "",            note(7, 0, 5, 0)),
+        ];
+        for (notes, refusal, expected) in table {
+            match repair(dir.path(), &notes, 9, false) {
+                Ok(found) => assert_eq!((found, refusal), (vec![expected], ""), "{notes:?}"),
+                Err(Error::Corrupt(text)) => {
+                    assert!(!refusal.is_empty() && text.contains(refusal), "{notes:?}: {text}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        fs::remove_file(dir.path().join("7.jnl")).unwrap();
+        assert!(matches!(repair(dir.path(), &[], 9, true), Err(Error::Corrupt(_))));
     }
 }
