@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Persistent, Value};
 use crate::clock::Clock;
 use crate::host::{Host, HostError, HostResult, SharedHost};
 use crate::log::Log;
-use crate::names::Names;
+use crate::property_names::Names;
 
 /// Something thrown, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]

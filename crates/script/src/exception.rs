@@ -58,7 +58,7 @@ fn plain(text: String) -> Thrown {
 /// Reads `[number, whether the server made it, text, stack]`.
 ///
 /// Wire: an error of the server's own making keeps its status; a number that the script made up is the sub-status of
-/// a 400 (protocol.md §13.2).
+/// a 400.
 pub(crate) fn thrown_of(described: &Array<'_>) -> Thrown {
     let number: f64 = described.get(0).unwrap_or(0.0);
     let is_refusal: bool = described.get(1).unwrap_or(false);

@@ -75,6 +75,14 @@ pub enum ItemRef<'a> {
     Rid(&'a str),
 }
 
+/// How a link names an attachment of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttachmentRef<'a> {
+    pub item: ItemRef<'a>,
+    /// Its rid if the item is named by one, else its id.
+    pub name: &'a str,
+}
+
 /// Where a page ends and where it starts.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRequest<'a> {
@@ -112,7 +120,7 @@ pub struct Usage {
 /// One transaction of one logical partition, as a script sees it.
 ///
 /// Reads show the transaction's own writes. Items are whole JSON texts with system properties.
-pub trait Host: Send + std::fmt::Debug {
+pub trait Host: AttachmentHost + Send + std::fmt::Debug {
     /// Wire: `dbs/<rid>/colls/<rid>/`.
     fn self_link(&self) -> &str;
     /// Wire: `dbs/<name>/colls/<name>`.
@@ -144,6 +152,48 @@ pub trait Host: Send + std::fmt::Debug {
     fn page(&mut self, after: Option<u64>, items_max: Option<usize>) -> HostResult<FeedPage>;
     fn query(
         &mut self,
+        text: &str,
+        parameters: &[(String, Value)],
+        page: PageRequest<'_>,
+    ) -> HostResult<QueryPage>;
+}
+
+/// The attachments of the items, in the same transaction.
+pub trait AttachmentHost {
+    /// Returns the attachment, or `None` when `if_none_match` names its etag.
+    fn read_attachment(
+        &mut self,
+        attachment: AttachmentRef<'_>,
+        if_none_match: Option<&str>,
+    ) -> HostResult<Option<Bytes>>;
+    fn create_attachment(&mut self, item: ItemRef<'_>, body: NewItem) -> HostResult<Option<Bytes>>;
+    fn upsert_attachment(
+        &mut self,
+        item: ItemRef<'_>,
+        body: NewItem,
+        if_match: Option<&str>,
+    ) -> HostResult<Option<Bytes>>;
+    fn replace_attachment(
+        &mut self,
+        attachment: AttachmentRef<'_>,
+        body: NewItem,
+        if_match: Option<&str>,
+    ) -> HostResult<Option<Bytes>>;
+    fn delete_attachment(
+        &mut self,
+        attachment: AttachmentRef<'_>,
+        if_match: Option<&str>,
+    ) -> HostResult<()>;
+    /// Returns the attachments of an item after position `after`, by ascending position.
+    fn attachments(
+        &mut self,
+        item: ItemRef<'_>,
+        after: Option<u64>,
+        items_max: Option<usize>,
+    ) -> HostResult<FeedPage>;
+    fn query_attachments(
+        &mut self,
+        item: ItemRef<'_>,
         text: &str,
         parameters: &[(String, Value)],
         page: PageRequest<'_>,

@@ -65,12 +65,12 @@ pub struct Answer {
     pub log: Option<String>,
 }
 
-/// What became of a run on the thread of its request.
+/// How an inline run ended.
 #[derive(Debug)]
-pub enum Here {
+pub enum InlineOutcome {
     Ended(Answer),
     /// It did something to the host, and it does not count.
     Failed,
-    /// There was none: the script is not known to be brief, or this is no thread for it.
+    /// There was none: the script is not known to be short, or this is no thread for it.
     NotBegun,
 }

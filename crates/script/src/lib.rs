@@ -17,34 +17,35 @@
 //! Deliberately absent: stores, queries, HTTP, files, sockets, timers.
 
 mod bridge;
-mod brief;
 mod clock;
-mod data;
+mod denylist;
 mod error;
 mod exception;
 mod host;
+mod inline_check;
+mod inline_runner;
 mod invocation;
+mod json_to_value;
 mod limits;
 mod link;
 mod log;
-mod names;
 mod native;
-mod offenders;
-mod place;
+mod native_calls;
 mod pool;
+mod property_names;
 mod run;
 mod runtime;
 mod sandbox;
-mod text;
 mod udf;
 mod value;
+mod value_to_json;
 
 pub use error::{Error, Failed, Result};
 pub use host::{
-    FeedPage, Host, HostError, HostResult, ItemRef, NewItem, PageRequest, QueryPage, SharedHost,
-    Usage,
+    AttachmentHost, AttachmentRef, FeedPage, Host, HostError, HostResult, ItemRef, NewItem,
+    PageRequest, QueryPage, SharedHost, Usage,
 };
-pub use invocation::{Answer, Here, Invocation, Operation, Role, Script};
+pub use invocation::{Answer, InlineOutcome, Invocation, Operation, Role, Script};
 pub use limits::Limits;
 pub use runtime::Runtime;
 pub use udf::call_udf;

@@ -7,13 +7,13 @@ pub(crate) const QUEUE_WAIT_MAX: Duration = Duration::from_secs(5);
 
 // Limit: how long after its time limit a run may be silent before its thread is given up. The engine looks at the
 // clock between instructions, so only native work without end gets here.
-pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(1_500);
+pub(crate) const HANG_GRACE: Duration = Duration::from_millis(1_500);
 
 // Limit: threads given up and still busy. Beyond it no script runs until one of them comes back.
-pub(crate) const THREADS_LOST_MAX: usize = 4;
+pub(crate) const THREADS_LOST_MAX: usize = 8;
 
 // Limit: versions of scripts whose traits a thread remembers.
-pub(crate) const TRAITS_MAX: usize = 1_000;
+pub(crate) const ANALYSES_MAX: usize = 1_000;
 
 // Limit: strikes in a row before a script is refused, and for how long. A run that was stopped is several at once; one
 // that ended by itself, after the time in which calls are accepted, is one.
@@ -22,7 +22,7 @@ pub(crate) const STRIKES_OF_OVERRUN: u32 = 2;
 pub(crate) const REFUSED_FOR: Duration = Duration::from_secs(30);
 
 // Limit: scripts whose overruns are remembered.
-pub(crate) const OFFENDERS_MAX: usize = 1_000;
+pub(crate) const DENYLIST_MAX: usize = 1_000;
 
 // Limit: text and stack of an error in an answer.
 pub(crate) const ERROR_TEXT_MAX: usize = 4 << 10;
@@ -33,15 +33,15 @@ pub(crate) const MEMORY_RESERVE: usize = 4 << 20;
 // Limit: a run on the thread of a request. One that needs more begins again on a thread for scripts. The engine looks at
 // the clock after some thousand steps, each of which may turn an array of so much memory into text: what a body of so
 // many bytes can say should take less than a second at worst.
-pub(crate) const BRIEF_TIME: Duration = Duration::from_millis(2);
-pub(crate) const BRIEF_MEMORY_BYTES: usize = 1 << 20;
-pub(crate) const BRIEF_BODY_BYTES: usize = 2 << 10;
+pub(crate) const INLINE_TIME: Duration = Duration::from_millis(2);
+pub(crate) const INLINE_MEMORY_BYTES: usize = 1 << 20;
+pub(crate) const INLINE_BODY_BYTES: usize = 2 << 10;
 // Limit: a run that was not stopped and took this long all the same is on a thread for scripts the next time.
-pub(crate) const BRIEF_TIME_SPENT: Duration = Duration::from_millis(20);
+pub(crate) const INLINE_TIME_SPENT: Duration = Duration::from_millis(20);
 // Limit: a run this quick on a thread for scripts lets the next one be on the thread of its request.
 pub(crate) const QUICK_TIME: Duration = Duration::from_millis(1);
 // Limit: scripts that may.
-pub(crate) const BRIEF_SCRIPTS_MAX: usize = 1_000;
+pub(crate) const INLINE_SCRIPTS_MAX: usize = 1_000;
 
 // Limit: stack of a script thread; the engine's share is `stack_bytes_max`, the rest is for the host below it.
 pub(crate) const THREAD_STACK_BYTES: usize = 4 << 20;

@@ -1,6 +1,6 @@
 //! Links as scripts write them: `_self` of an item or container, or paths of names.
 
-use crate::host::ItemRef;
+use crate::host::{AttachmentRef, ItemRef};
 
 /// The two links of the container that a script runs in.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,14 @@ impl Links<'_> {
         // An id may itself end with a slash, so only the front is trimmed.
         let link = link.trim_start_matches('/');
         below(trimmed(self.by_name), link).map(ItemRef::Id)
+    }
+
+    /// Returns the attachment of an item of this container that the link names.
+    pub(crate) fn attachment<'l>(&self, link: &'l str) -> Option<AttachmentRef<'l>> {
+        // An id of an item may have a slash in it, one of an attachment may not.
+        let (item, name) = trimmed(link).rsplit_once("/attachments/")?;
+        let item = self.item(item)?;
+        (!name.is_empty() && !name.contains('/')).then_some(AttachmentRef { item, name })
     }
 }
 
@@ -69,6 +77,24 @@ mod tests {
         ];
         for (link, expected) in table {
             assert_eq!(LINKS.item(link), expected, "{link}");
+        }
+    }
+
+    #[test]
+    fn links_of_attachments_give_both_by_rid_or_both_by_name() {
+        #[rustfmt::skip]
+        let table = [
+            ("dbs/AAA=/colls/BBB=/docs/CCC=/attachments/DDD=/", Some((ItemRef::Rid("CCC="), "DDD="))),
+            ("dbs/d/colls/c/docs/x/attachments/a b",            Some((ItemRef::Id("x"), "a b"))),
+            ("/dbs/d/colls/c/docs/x/y/attachments/z",           Some((ItemRef::Id("x/y"), "z"))),
+            ("dbs/d/colls/c/docs/x/attachments/",               None),
+            ("dbs/d/colls/c/docs/x/attachments/a/b",            None),
+            ("dbs/d/colls/c/docs/x",                            None),
+            ("dbs/d/colls/other/docs/x/attachments/a",          None),
+        ];
+        for (link, expected) in table {
+            let found = LINKS.attachment(link).map(|found| (found.item, found.name));
+            assert_eq!(found, expected, "{link}");
         }
     }
 }

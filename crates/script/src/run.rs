@@ -10,16 +10,16 @@ use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Role};
 use crate::limits::Limits;
 use crate::log::Log;
-use crate::sandbox::{Sandbox, Traits};
+use crate::sandbox::{Sandbox, ScriptAnalysis};
 
 /// After how many callbacks and promise jobs the clock is looked at; the engine looks while one runs. A short run does
 /// not come to it, and so does not fail because the machine was busy with something else.
-const LOOK_EVERY: u32 = 4;
+const POLL_INTERVAL: u32 = 4;
 
 /// Runs the script to its end. Whatever it did to the host stands; the caller decides what becomes of it.
 pub(crate) fn run(
     sandbox: &Sandbox,
-    traits: Traits,
+    analysis: ScriptAnalysis,
     invocation: &Invocation,
     host: SharedHost,
     limits: &Limits,
@@ -33,7 +33,7 @@ pub(crate) fn run(
     let log = if invocation.wants_log { Log::on(limits.log_bytes_max) } else { Log::off() };
     bridge.attach(host, log);
     start_clock(bridge, limits);
-    let ended = sandbox.context().with(|ctx| play(sandbox, traits, &ctx, invocation));
+    let ended = sandbox.context().with(|ctx| play(sandbox, analysis, &ctx, invocation));
     let ended = verdict(sandbox, invocation, limits, ended);
     let log = bridge.log.borrow_mut().take();
     bridge.detach();
@@ -62,7 +62,7 @@ enum Stop {
 
 fn play(
     sandbox: &Sandbox,
-    traits: Traits,
+    analysis: ScriptAnalysis,
     ctx: &Ctx<'_>,
     invocation: &Invocation,
 ) -> Result<Option<String>, Stop> {
@@ -74,7 +74,7 @@ fn play(
         let text = "SyntaxError: the body of a script must be a function";
         return Err(Stop::Compiling(Exception::Ours(text.to_owned())));
     }
-    play_main(sandbox, traits, ctx, main, &invocation.role).map_err(running)?;
+    play_main(sandbox, analysis, ctx, main, &invocation.role).map_err(running)?;
     if let Some(reason) = sandbox.bridge().take_rejection() {
         return Err(Stop::Running(Exception::Thrown(reason)));
     }
@@ -84,19 +84,19 @@ fn play(
 
 fn play_main<'js>(
     sandbox: &Sandbox,
-    traits: Traits,
+    analysis: ScriptAnalysis,
     ctx: &Ctx<'js>,
     main: Value<'js>,
     role: &Role,
 ) -> rquickjs::Result<()> {
     let bridge = sandbox.bridge();
     let steps = sandbox.steps()?;
-    let mut has_callback = start(&steps.start.clone().restore(ctx)?, main, traits, role)?;
+    let mut has_callback = start(&steps.start.clone().restore(ctx)?, main, analysis, role)?;
     let step = steps.step.clone().restore(ctx)?;
     let mut n_looks = 0_u32;
     let mut is_over = || {
         n_looks += 1;
-        if n_looks.is_multiple_of(LOOK_EVERY) {
+        if n_looks.is_multiple_of(POLL_INTERVAL) {
             bridge.clock.must_stop()
         } else {
             bridge.clock.is_over()
@@ -131,7 +131,7 @@ fn number_of(role: &Role) -> i32 {
 fn start<'js>(
     start: &Function<'js>,
     main: Value<'js>,
-    traits: Traits,
+    analysis: ScriptAnalysis,
     role: &Role,
 ) -> rquickjs::Result<bool> {
     let (request, operation, response) = match role {
@@ -142,7 +142,7 @@ fn start<'js>(
         }
     };
     let (request, response) = (request.as_deref(), response.as_deref());
-    start.call((main, number_of(role), traits.is_plain, request, operation, response))
+    start.call((main, number_of(role), analysis.is_plain, request, operation, response))
 }
 
 /// Says how the run ended. What the host, an abort and the clock say goes before what the script says.

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use model::Env;
 
+use crate::denylist::Denylist;
 use crate::error::{Error, Failed, Result};
 use crate::host::SharedHost;
-use crate::invocation::{Answer, Here, Invocation, Script};
-use crate::limits::{Limits, SILENCE_MAX};
-use crate::offenders::Offenders;
-use crate::place::Place;
-use crate::pool::{Answering, Pool, Taker, Ticket, Unanswered, Worker, handover};
+use crate::inline_runner::InlineRunner;
+use crate::invocation::{Answer, InlineOutcome, Invocation, Script};
+use crate::limits::{HANG_GRACE, Limits};
+use crate::pool::{AnswerReceiver, Answering, Pool, Ticket, Unanswered, Worker, handover};
 use crate::udf::Functions;
 
 /// How often the one who waits looks whether the run is still alive. A server always has a timer that is due within a
 /// second; one that is due earlier would wake a thread for every run, only to tell it so.
-const LOOK_EVERY: Duration = Duration::from_millis(1250);
+const POLL_INTERVAL: Duration = Duration::from_millis(1250);
 
 /// Runs scripts. Clones share threads and limits; the threads end with the last clone.
 #[derive(Debug, Clone)]
@@ -28,8 +28,8 @@ struct Inner {
     env: Env,
     limits: Limits,
     pool: Pool,
-    offenders: Arc<Offenders>,
-    place: Place,
+    denylist: Arc<Denylist>,
+    inline: InlineRunner,
 }
 
 impl Drop for Inner {
@@ -41,10 +41,10 @@ impl Drop for Inner {
 impl Runtime {
     /// Makes a runtime; threads start when there is work.
     pub fn new(env: Env, limits: Limits) -> Runtime {
-        let offenders = Arc::new(Offenders::default());
-        let pool = Pool::new(env.clone(), limits.clone(), Arc::clone(&offenders));
-        let place = Place::new(env.clone(), &limits, Arc::clone(&offenders));
-        Runtime(Arc::new(Inner { env, limits, pool, offenders, place }))
+        let denylist = Arc::new(Denylist::default());
+        let pool = Pool::new(env.clone(), limits.clone(), Arc::clone(&denylist));
+        let inline = InlineRunner::new(env.clone(), &limits, Arc::clone(&denylist));
+        Runtime(Arc::new(Inner { env, limits, pool, denylist, inline }))
     }
 
     /// Returns the limits that scripts run under.
@@ -52,13 +52,12 @@ impl Runtime {
         &self.0.limits
     }
 
-    /// Runs a procedure at once, on this thread, if it is known to be over in a moment. To change threads takes longer
-    /// than such a run.
+    /// Runs a procedure inline, on this thread, if it is known to be short. To change threads takes longer than such a run.
     ///
     /// What a run that failed did to the host must be dropped, and nothing else follows from it: it is to be
     /// [invoked](Runtime::invoke), and that says why it fails.
-    pub fn invoke_here(&self, host: SharedHost, invocation: &Invocation) -> Here {
-        self.0.place.run(host, invocation)
+    pub fn invoke_inline(&self, host: SharedHost, invocation: &Invocation) -> InlineOutcome {
+        self.0.inline.run(host, invocation)
     }
 
     /// Runs a procedure or trigger against the transaction behind `host`.
@@ -83,19 +82,20 @@ impl Runtime {
     {
         let inner = &*self.0;
         let script = invocation.script.clone();
-        if inner.offenders.is_refused(&script.version, inner.env.monotonic()) {
+        if inner.denylist.is_refused(&script.version, inner.env.monotonic()) {
             return Err(Error::Blocked { id: script.id.to_string() }.into());
         }
-        let silence = inner.limits.time_max.saturating_add(SILENCE_MAX);
-        let (place, offenders) = (self.0.place.clone(), Arc::clone(&inner.offenders));
+        let hang_after = inner.limits.time_max.saturating_add(HANG_GRACE);
+        let (inline, denylist) = (self.0.inline.clone(), Arc::clone(&inner.denylist));
         let (env, long) = (inner.env.clone(), inner.limits.accept_max);
         let run = move |worker: &mut Worker, ticket: &Ticket| -> Answering<Result<T, Failed>> {
             let begin = env.monotonic();
-            let ended = place.watch(worker, &invocation, |worker| worker.invoke(&invocation, host));
+            let ended =
+                inline.observe(worker, &invocation, |worker| worker.invoke(&invocation, host));
             let now = env.monotonic();
             let error = ended.as_ref().err().map(|failed| &failed.error);
             let is_long = now.saturating_sub(begin) >= long;
-            offenders.judge(&invocation.script.version, error, is_long, now);
+            denylist.judge(&invocation.script.version, error, is_long, now);
             match ended {
                 Ok(answer) if ticket.settle() => {
                     let then = then(answer);
@@ -106,7 +106,7 @@ impl Runtime {
                 Err(failed) => Box::pin(std::future::ready(Err(failed))),
             }
         };
-        let ended = self.submit(silence, run).await;
+        let ended = self.submit(hang_after, run).await;
         ended.unwrap_or_else(|wait| Err(self.lost(wait, Some(&script)).into()))
     }
 
@@ -121,11 +121,11 @@ impl Runtime {
         let functions = Functions::new(functions.into());
         let its_own = functions.clone();
         // The functions have the time of a run, and the work has time of its own.
-        let silence = self.0.limits.time_max.saturating_mul(2).saturating_add(SILENCE_MAX);
+        let hang_after = self.0.limits.time_max.saturating_mul(2).saturating_add(HANG_GRACE);
         let run = move |worker: &mut Worker, _: &Ticket| -> Answering<Result<T>> {
             Box::pin(std::future::ready(worker.with_udfs(its_own, work)))
         };
-        let ended = self.submit(silence, run).await;
+        let ended = self.submit(hang_after, run).await;
         ended.unwrap_or_else(|wait| Err(self.lost(wait, functions.last())))
     }
 
@@ -136,39 +136,39 @@ impl Runtime {
 
     async fn submit<T: Send + 'static>(
         &self,
-        silence: Duration,
+        hang_after: Duration,
         run: impl FnOnce(&mut Worker, &Ticket) -> Answering<T> + Send + 'static,
     ) -> Result<T, Wait> {
-        let (giver, taker) = handover();
+        let (sender, receiver) = handover();
         let ticket = self
             .0
             .pool
             .submit(Box::new(move |worker, ticket| {
                 // Nobody waits any more: the client went away while the job was queued.
-                if !giver.is_abandoned() {
-                    giver.give(run(worker, ticket));
+                if !sender.is_abandoned() {
+                    sender.give(run(worker, ticket));
                 }
             }))
             .map_err(Wait::from)?;
-        self.wait(taker, &ticket, silence).await
+        self.wait(receiver, &ticket, hang_after).await
     }
 
     async fn wait<T>(
         &self,
-        mut answered: Taker<T>,
+        mut answered: AnswerReceiver<T>,
         ticket: &Ticket,
-        silence: Duration,
+        hang_after: Duration,
     ) -> Result<T, Wait> {
-        let look_every = LOOK_EVERY.min(silence / 4);
+        let poll_interval = POLL_INTERVAL.min(hang_after / 4);
         loop {
-            match tokio::time::timeout(look_every, &mut answered).await {
+            match tokio::time::timeout(poll_interval, &mut answered).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(Unanswered)) if ticket.was_skipped() => return Err(Wait::Busy),
                 Ok(Err(Unanswered)) => return Err(Wait::Panicked),
                 Err(_) => {}
             }
             let now = self.0.env.monotonic();
-            if ticket.runs_longer_than(silence, now) && self.0.pool.give_up(ticket) {
+            if ticket.runs_longer_than(hang_after, now) && self.0.pool.abandon(ticket) {
                 return Err(Wait::Lost);
             }
         }
@@ -180,7 +180,7 @@ impl Runtime {
             (Wait::Busy, _) => Error::Busy,
             (Wait::Closed, _) => Error::Closed,
             (Wait::Lost, Some(script)) => {
-                self.0.offenders.lost(&script.version);
+                self.0.denylist.lost(&script.version);
                 self.timed_out(script)
             }
             (Wait::Lost, None) => Error::Engine("a query did not end".to_owned()),

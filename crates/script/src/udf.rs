@@ -13,11 +13,11 @@ use std::time::Duration;
 use model::{Env, Value};
 use rquickjs::{Function, Persistent};
 
+use crate::denylist::Denylist;
 use crate::error::Error;
 use crate::exception::Exception;
 use crate::invocation::Script;
 use crate::limits::Limits;
-use crate::offenders::Offenders;
 use crate::sandbox::Sandbox;
 use crate::value::{from_js, to_js};
 
@@ -54,7 +54,7 @@ struct Udfs {
     functions: Functions,
     env: Env,
     limits: Limits,
-    offenders: Arc<Offenders>,
+    denylist: Arc<Denylist>,
     /// Made by the first call: most scripts have none.
     engine: Option<Engine>,
     /// Time that the functions may still take; what the query does between calls is not theirs.
@@ -88,12 +88,12 @@ pub fn call_udf(name: &str, arguments: &[Option<Value>]) -> Result<Option<Value>
 pub(crate) fn run_with<T>(
     env: &Env,
     limits: &Limits,
-    offenders: &Arc<Offenders>,
+    denylist: &Arc<Denylist>,
     functions: Functions,
     work: impl FnOnce() -> T,
 ) -> Result<T, Error> {
     // Taken away also when the work panics.
-    let leave = offer(env, limits, offenders, functions, Duration::MAX);
+    let leave = offer(env, limits, denylist, functions, Duration::MAX);
     let result = work();
     let failure = CURRENT.with_borrow(|current| current.as_ref()?.failure.clone());
     drop(leave);
@@ -107,7 +107,7 @@ pub(crate) fn run_with<T>(
 pub(crate) fn offer(
     env: &Env,
     limits: &Limits,
-    offenders: &Arc<Offenders>,
+    denylist: &Arc<Denylist>,
     functions: Functions,
     stop_by: Duration,
 ) -> Leave {
@@ -115,7 +115,7 @@ pub(crate) fn offer(
         functions,
         env: env.clone(),
         limits: limits.clone(),
-        offenders: Arc::clone(offenders),
+        denylist: Arc::clone(denylist),
         engine: None,
         left: limits.time_max,
         stop_by,
@@ -143,7 +143,7 @@ impl Udfs {
         };
         let started = self.env.monotonic();
         let script = self.functions.scripts[called].clone();
-        if self.offenders.is_refused(&script.version, started) {
+        if self.denylist.is_refused(&script.version, started) {
             let error = Error::FunctionBlocked { id: script.id.to_string() };
             self.failure.get_or_insert_with(|| error.clone());
             return Err(error);
@@ -187,7 +187,7 @@ impl Udfs {
             let has_overrun =
                 overran == Some(&script.version) && (is_long || self.stop_by == Duration::MAX);
             let error = self.failure.as_ref().filter(|_| has_overrun);
-            self.offenders.judge(&script.version, error, is_long, now);
+            self.denylist.judge(&script.version, error, is_long, now);
         }
     }
 }

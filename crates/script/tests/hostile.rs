@@ -387,3 +387,72 @@ async fn runs_side_by_side_do_not_see_each_other() {
         assert_eq!(ended.unwrap().body.unwrap(), n.to_string());
     }
 }
+
+/// What ran for minutes on its thread before, each in one call.
+#[tokio::test]
+async fn natives_without_end_are_stopped_and_cost_no_thread() {
+    let bench = Bench::new();
+    for call in [
+        "Array.prototype.copyWithin.call({length: 2 ** 53 - 1}, 2, 1)",
+        "Array.prototype.join.call({length: 2 ** 53 - 1}, '')",
+        "Array.prototype.reverse.call({length: 2 ** 53 - 1})",
+        "Array.prototype.fill.call(new Proxy({length: 2 ** 53 - 1}, {set: Object.bind(null, 1)}), 1)",
+        "Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1)",
+        "[].concat({length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true})",
+        "new Set({next: Object.bind(null, {value: 1}), [Symbol.iterator]: Object.prototype.valueOf})",
+        "({next: Object.bind(null, {value: 1}), __proto__: Iterator.prototype}).some(isNaN)",
+        "String.raw({raw: {length: 2 ** 53 - 1}})",
+        "'a'.repeat(3e6).indexOf('a'.repeat(1e6) + 'b')",
+        "'a'.repeat(3e6).split('a'.repeat(1e6) + 'b')",
+    ] {
+        let failed = bench.run_with(&format!("function () {{ {call}; }}"), "").await.unwrap_err();
+        assert_eq!(failed.error.status().code, 408, "{call}");
+        assert_eq!(bench.runtime.n_lost_threads(), 0, "{call}");
+    }
+    for call in [
+        "var a = []; a.length = 2 ** 32 - 1; a.includes(1)",
+        "var a = []; a.length = 2 ** 32 - 1; [a].flat()",
+        "var a = []; a.length = 2 ** 32 - 1; JSON.stringify({}, a)",
+    ] {
+        let failed = bench.run_with(&format!("function () {{ {call}; }}"), "").await.unwrap_err();
+        assert_eq!(failed.error.status().code, 400, "{call}");
+        assert!(failed.error.to_string().contains("too long"), "{call}");
+    }
+}
+
+/// The guards of natives are not to be seen by scripts that do nothing odd.
+#[tokio::test]
+async fn guarded_natives_do_what_the_language_says() {
+    let bench = Bench::new();
+    let body = r#"function () {
+        class List extends Array {}
+        const list = List.from([3, 1, 2]), like = { length: 2, 0: 'a', 1: 'b' };
+        const args = (function () { return Array.prototype.slice.call(arguments, 1); })(1, 2, 3);
+        const seen = [];
+        Array.prototype.forEach.call(like, function (value, index, whole) { seen.push(value + index + (whole === like)); });
+        const claims = [
+            list instanceof List, list.map(x => x) instanceof List, list.sort() === list, list.join() === '1,2,3',
+            args.join() === '2,3', seen.join() === 'a0true,b1true',
+            Array.prototype.reverse.call(like) === like && like[0] === 'b',
+            Array.prototype.map.name === 'map' && Array.prototype.map.length === 1 && !('prototype' in Array.prototype.map),
+            /\[native code\]/.test(Array.prototype.map.toString()),
+            [1, [2, [3]]].flat(Infinity).join() === '1,2,3', [1, 2].flatMap(x => [x, x]).join() === '1,1,2,2',
+            [1].concat([2], 3, [[4]]).length === 4, new Set([1, 1, 2]).size === 2, new Map([[1, 2]]).get(1) === 2,
+            new Set() instanceof Set && new Set().constructor === Set && Set.name === 'Set',
+            (class extends Map {}).name === '' && new (class extends Set {})([1]).has(1),
+            Array.from({ length: 3 }, (_, i) => i).join() === '0,1,2', Array.from('ab').join() === 'a,b',
+            Array.from(new Set([1, 2])).join() === '1,2', Object.fromEntries([['a', 1]]).a === 1,
+            'a-b-c'.split('-').join() === 'a,b,c', 'aXbX'.replaceAll('X', '') === 'ab', 'abcabc'.lastIndexOf('c') === 5,
+            ('x'.repeat(5000) + 'needle'.repeat(2000)).indexOf('needle'.repeat(2000)) === 5000,
+            ('needle'.repeat(2000) + 'x'.repeat(5000)).lastIndexOf('needle'.repeat(2000)) === 0,
+            ('x'.repeat(5000) + 'needle'.repeat(2000)).split('needle'.repeat(2000)).map(x => x.length).join() === '5000,0',
+            ('needle'.repeat(2000) + 'x'.repeat(5000)).replace('needle'.repeat(2000), 'y').length === 5001,
+            String.raw`a${1}b` === 'a1b', [1, 2, 3].values().map(x => x * 2).toArray().join() === '2,4,6',
+            new Set([1, 2]).union(new Set([3])).size === 3, new Proxy([1, 2], {}).map(x => x + 1).join() === '2,3',
+            Array.isArray(new Proxy([], {})), JSON.stringify({ a: 1, b: 2 }, ['b']) === '{"b":2}',
+            new Uint8Array([3, 1, 2]).sort().join() === '1,2,3', Uint8Array.from([1, 2]).length === 2,
+        ];
+        __.response.setBody(claims.map((it, at) => it ? null : at).filter(at => at !== null));
+    }"#;
+    assert_eq!(bench.body(body).await, "[]");
+}

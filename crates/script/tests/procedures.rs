@@ -192,6 +192,13 @@ async fn errors_reach_the_callback_as_number_and_body() {
         ("__.queryDocuments(L, 'SELEC', C)", 400),
         ("__.readDocuments(L, {continuation: 'junk'}, C)", 400),
         ("__.readAttachments('x', {}, C)", 400),
+        ("__.readAttachments(A + '/docs/x', {}, C)", 404),
+        ("__.readAttachment(A + '/docs/a', C)", 400),
+        ("__.readAttachment(A + '/docs/a/attachments/m', C)", 404),
+        ("__.createAttachment(A + '/docs/x', {}, C)", 404),
+        ("__.upsertAttachment('dbs/x/colls/y/docs/a', {}, C)", 400),
+        ("__.replaceAttachment(A + '/docs/a/attachments/m', {id: 'm'}, C)", 404),
+        ("__.deleteAttachment(A + '/docs/a/attachments/', C)", 400),
     ];
     for (call, number) in table {
         let body = format!(

@@ -1,4 +1,4 @@
-//! The way of an answer from the thread of a job to the task that waits for it.
+//! A one-shot channel for an answer that may itself be a future, from the thread of a job to the task that waits for it.
 //!
 //! An answer may itself have to wait, for a commit say. Then the thread of the job asks it to wake the task when it is
 //! ready, and the task sleeps on: it is woken once, by whatever the answer waits for, and not once more to be told so.
@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 pub(crate) type Answering<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The end of the job. Dropped without an answer, it says so.
-pub(crate) struct Giver<T>(Arc<Mutex<State<T>>>);
+pub(crate) struct AnswerSender<T>(Arc<Mutex<State<T>>>);
 
 /// The end of the task.
-pub(crate) struct Taker<T>(Arc<Mutex<State<T>>>);
+pub(crate) struct AnswerReceiver<T>(Arc<Mutex<State<T>>>);
 
 /// The job ended without an answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,12 +31,12 @@ enum State<T> {
     Gone,
 }
 
-pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
+pub(crate) fn handover<T>() -> (AnswerSender<T>, AnswerReceiver<T>) {
     let state = Arc::new(Mutex::new(State::Waiting(None)));
-    (Giver(Arc::clone(&state)), Taker(state))
+    (AnswerSender(Arc::clone(&state)), AnswerReceiver(state))
 }
 
-impl<T> Giver<T> {
+impl<T> AnswerSender<T> {
     /// Says whether nobody waits any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         matches!(*self.0.lock(), State::Gone)
@@ -61,7 +61,7 @@ impl<T> Giver<T> {
     }
 }
 
-impl<T> Drop for Giver<T> {
+impl<T> Drop for AnswerSender<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         if let State::Waiting(waker) = &mut *state {
@@ -75,7 +75,7 @@ impl<T> Drop for Giver<T> {
     }
 }
 
-impl<T> Future for Taker<T> {
+impl<T> Future for AnswerReceiver<T> {
     type Output = Result<T, Unanswered>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -98,7 +98,7 @@ impl<T> Future for Taker<T> {
     }
 }
 
-impl<T> Drop for Taker<T> {
+impl<T> Drop for AnswerReceiver<T> {
     fn drop(&mut self) {
         *self.0.lock() = State::Gone;
     }
@@ -122,9 +122,12 @@ mod tests {
         }
     }
 
-    fn look<T>(taker: &mut Taker<T>, count: &Arc<Wakes>) -> Poll<Result<T, Unanswered>> {
+    fn look<T>(
+        answer_receiver: &mut AnswerReceiver<T>,
+        count: &Arc<Wakes>,
+    ) -> Poll<Result<T, Unanswered>> {
         let waker = Waker::from(Arc::clone(count));
-        Pin::new(taker).poll(&mut Context::from_waker(&waker))
+        Pin::new(answer_receiver).poll(&mut Context::from_waker(&waker))
     }
 
     fn waiting_for(receiver: oneshot::Receiver<u8>) -> Answering<u8> {
@@ -133,49 +136,52 @@ mod tests {
 
     #[test]
     fn an_answer_that_waits_wakes_the_task_once() {
-        let (wakes, (giver, mut taker)) = (Arc::new(Wakes::default()), handover());
-        assert!(look(&mut taker, &wakes).is_pending());
+        let (wakes, (answer_sender, mut answer_receiver)) =
+            (Arc::new(Wakes::default()), handover());
+        assert!(look(&mut answer_receiver, &wakes).is_pending());
         let (sender, receiver) = oneshot::channel();
-        giver.give(waiting_for(receiver));
+        answer_sender.give(waiting_for(receiver));
         assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
         sender.send(7).unwrap();
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
-        assert_eq!(look(&mut taker, &wakes), Poll::Ready(Ok(7)));
+        assert_eq!(look(&mut answer_receiver, &wakes), Poll::Ready(Ok(7)));
     }
 
     #[test]
     fn a_task_that_comes_late_or_changes_sees_to_the_answer_itself() {
         let (early, late) = (Arc::new(Wakes::default()), Arc::new(Wakes::default()));
-        let (giver, mut taker) = handover();
+        let (answer_sender, mut answer_receiver) = handover();
         let (sender, receiver) = oneshot::channel();
-        giver.give(waiting_for(receiver));
-        assert!(look(&mut taker, &early).is_pending());
-        assert!(look(&mut taker, &late).is_pending());
+        answer_sender.give(waiting_for(receiver));
+        assert!(look(&mut answer_receiver, &early).is_pending());
+        assert!(look(&mut answer_receiver, &late).is_pending());
         sender.send(7).unwrap();
         assert_eq!(early.0.load(Ordering::Relaxed), 0);
         assert_eq!(late.0.load(Ordering::Relaxed), 1);
-        assert_eq!(look(&mut taker, &late), Poll::Ready(Ok(7)));
+        assert_eq!(look(&mut answer_receiver, &late), Poll::Ready(Ok(7)));
     }
 
     #[test]
     fn an_answer_that_is_there_wakes_the_task() {
-        let (wakes, (giver, mut taker)) = (Arc::new(Wakes::default()), handover());
-        assert!(look(&mut taker, &wakes).is_pending());
-        giver.give(Box::pin(std::future::ready(7)));
+        let (wakes, (answer_sender, mut answer_receiver)) =
+            (Arc::new(Wakes::default()), handover());
+        assert!(look(&mut answer_receiver, &wakes).is_pending());
+        answer_sender.give(Box::pin(std::future::ready(7)));
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
-        assert_eq!(look(&mut taker, &wakes), Poll::Ready(Ok(7)));
+        assert_eq!(look(&mut answer_receiver, &wakes), Poll::Ready(Ok(7)));
     }
 
     #[test]
     fn whoever_is_left_is_told() {
-        let (wakes, (giver, mut taker)) = (Arc::new(Wakes::default()), handover::<u8>());
-        assert!(look(&mut taker, &wakes).is_pending());
-        assert!(!giver.is_abandoned());
-        drop(giver);
+        let (wakes, (answer_sender, mut answer_receiver)) =
+            (Arc::new(Wakes::default()), handover::<u8>());
+        assert!(look(&mut answer_receiver, &wakes).is_pending());
+        assert!(!answer_sender.is_abandoned());
+        drop(answer_sender);
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
-        assert_eq!(look(&mut taker, &wakes), Poll::Ready(Err(Unanswered)));
-        let (giver, taker) = handover::<u8>();
-        drop(taker);
-        assert!(giver.is_abandoned());
+        assert_eq!(look(&mut answer_receiver, &wakes), Poll::Ready(Err(Unanswered)));
+        let (answer_sender, answer_receiver) = handover::<u8>();
+        drop(answer_receiver);
+        assert!(answer_sender.is_abandoned());
     }
 }

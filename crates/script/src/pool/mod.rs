@@ -2,17 +2,17 @@
 //!
 //! As many threads as there are cores take quick jobs from the queue, one after the other, so that a job seldom has to
 //! wake a thread and mostly meets a warm one. Jobs that are slow count as threads that are away: others take their
-//! place ([`crew`]), also when nobody asks ([`watch`]).
+//! place ([`threads`]), even if no other job comes ([`watchdog`]).
 //!
 //! A thread cannot be stopped from outside. When a run does not end although its time is long over, the thread is
 //! given up: the caller gets its answer, another thread takes the place, and the lost one ends when its run does.
 //!
 //! Invariant: `n_threads` counts threads that take work, `n_lost` those given up and still busy.
 
-mod crew;
 mod handover;
+mod threads;
 mod ticket;
-mod watch;
+mod watchdog;
 mod worker;
 
 use std::collections::VecDeque;
@@ -23,14 +23,14 @@ use std::time::Duration;
 use model::Env;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::denylist::Denylist;
 use crate::error::{Error, Result};
 use crate::limits::{Limits, QUEUE_WAIT_MAX, THREAD_STACK_BYTES, THREADS_LOST_MAX};
-use crate::offenders::Offenders;
 
-use crew::{Crew, Member, PATIENCE};
-use watch::Watchman;
+use threads::{PoolThread, QUICK_JOB_MAX, ThreadSet};
+use watchdog::Watchdog;
 
-pub(crate) use handover::{Answering, Taker, Unanswered, handover};
+pub(crate) use handover::{AnswerReceiver, Answering, Unanswered, handover};
 pub(crate) use ticket::Ticket;
 pub(crate) use worker::Worker;
 
@@ -44,14 +44,14 @@ struct Shared {
     state: Mutex<State>,
     env: Env,
     limits: Limits,
-    offenders: Arc<Offenders>,
+    denylist: Arc<Denylist>,
 }
 
 #[derive(Debug)]
 struct State {
     queue: VecDeque<Queued>,
-    crew: Crew,
-    watchman: Watchman,
+    threads: ThreadSet,
+    watchdog: Watchdog,
     n_threads: usize,
     n_lost: usize,
     n_started: u64,
@@ -71,17 +71,17 @@ impl std::fmt::Debug for Queued {
 }
 
 impl Pool {
-    pub(crate) fn new(env: Env, limits: Limits, offenders: Arc<Offenders>) -> Pool {
+    pub(crate) fn new(env: Env, limits: Limits, denylist: Arc<Denylist>) -> Pool {
         let state = State {
             queue: VecDeque::new(),
-            crew: Crew::new(limits.threads_max),
-            watchman: Watchman::None,
+            threads: ThreadSet::new(limits.threads_max),
+            watchdog: Watchdog::None,
             n_threads: 0,
             n_lost: 0,
             n_started: 0,
             is_closed: false,
         };
-        Pool(Arc::new(Shared { state: Mutex::new(state), env, limits, offenders }))
+        Pool(Arc::new(Shared { state: Mutex::new(state), env, limits, denylist }))
     }
 
     /// Queues a job. It may still be dropped unrun, when it waited too long.
@@ -97,18 +97,19 @@ impl Pool {
         let ticket = Arc::new(Ticket::new());
         let since = shared.env.monotonic();
         state.queue.push_back(Queued { job, ticket: Arc::clone(&ticket), since });
-        if state.crew.needs_another(state.queue.len(), since) {
+        if state.threads.needs_another(state.queue.len(), since) {
             call_one(shared, &mut state)?;
         }
-        Watchman::see_to(shared, &mut state);
+        Watchdog::wake_if_needed(shared, &mut state);
         Ok(ticket)
     }
 
     /// Gives up the thread of a job that does not end. False when it ended just now.
-    pub(crate) fn give_up(&self, ticket: &Ticket) -> bool {
-        if !ticket.give_up() {
+    pub(crate) fn abandon(&self, ticket: &Ticket) -> bool {
+        if !ticket.abandon() {
             return false;
         }
+        ticket.lower_priority();
         let mut state = self.0.state.lock();
         state.n_threads -= 1;
         state.n_lost += 1;
@@ -124,8 +125,8 @@ impl Pool {
         let mut state = self.0.state.lock();
         state.is_closed = true;
         state.queue.clear();
-        state.crew.call_all();
-        state.watchman.dismiss();
+        state.threads.call_all();
+        state.watchdog.dismiss();
     }
 
     /// Threads given up and still busy.
@@ -136,7 +137,7 @@ impl Pool {
 
 /// Gets one more thread to the queue; false if there may not be one more.
 fn call_one(shared: &Arc<Shared>, state: &mut MutexGuard<'_, State>) -> Result<bool> {
-    if state.crew.call() { Ok(true) } else { grow(shared, state) }
+    if state.threads.call() { Ok(true) } else { grow(shared, state) }
 }
 
 /// Starts a thread, if there may be one more.
@@ -153,7 +154,7 @@ fn grow(shared: &Arc<Shared>, state: &mut MutexGuard<'_, State>) -> Result<bool>
     match started {
         Ok(_) => {
             state.n_threads += 1;
-            state.crew.comes();
+            state.threads.starting();
             Ok(true)
         }
         // The threads that exist will come to the job.
@@ -168,26 +169,26 @@ fn grow(shared: &Arc<Shared>, state: &mut MutexGuard<'_, State>) -> Result<bool>
 /// The life of one thread.
 fn work(shared: &Arc<Shared>) {
     let (env, limits) = (shared.env.clone(), shared.limits.clone());
-    let mut worker = Worker::new(env, limits, Arc::clone(&shared.offenders));
-    let me = Member::new();
-    shared.state.lock().crew.came();
+    let mut worker = Worker::new(env, limits, Arc::clone(&shared.denylist));
+    let me = PoolThread::new();
+    shared.state.lock().threads.arrived();
     while let Some((Queued { job, ticket, .. }, now)) = next(shared, &me) {
         ticket.start(now);
         if catch_unwind(AssertUnwindSafe(|| job(&mut worker, &ticket))).is_err() {
             // The job's answer was dropped with it; whatever the panic left in the engines goes too.
             worker.forget();
         }
-        shared.state.lock().crew.tidies(&me);
+        shared.state.lock().threads.tidies(&me);
         worker.tidy();
         let mut state = shared.state.lock();
         if !ticket.finish() {
-            state.crew.leaves(&me);
+            state.threads.leaves(&me);
             state.n_lost -= 1;
-            Watchman::see_to(shared, &mut state);
+            Watchdog::wake_if_needed(shared, &mut state);
             return;
         }
         if !worker.is_prepared() && state.queue.is_empty() {
-            state.crew.leaves(&me);
+            state.threads.leaves(&me);
             drop(state);
             worker.prepare();
         }
@@ -195,10 +196,10 @@ fn work(shared: &Arc<Shared>) {
 }
 
 /// Waits for a job, and gives it with the time; `None` when the pool is closed.
-fn next(shared: &Arc<Shared>, me: &Member) -> Option<(Queued, Duration)> {
+fn next(shared: &Arc<Shared>, me: &PoolThread) -> Option<(Queued, Duration)> {
     let mut state = shared.state.lock();
     loop {
-        state.crew.leaves(me);
+        state.threads.leaves(me);
         if state.is_closed {
             state.n_threads -= 1;
             return None;
@@ -208,19 +209,19 @@ fn next(shared: &Arc<Shared>, me: &Member) -> Option<(Queued, Duration)> {
         while state.queue.front().is_some_and(|queued| waited(queued) > QUEUE_WAIT_MAX) {
             state.queue.pop_front().inspect(|queued| queued.ticket.skip());
         }
-        let is_late = state.queue.front().is_some_and(|queued| waited(queued) >= PATIENCE);
-        if (is_late || state.crew.has_place(now))
+        let is_late = state.queue.front().is_some_and(|queued| waited(queued) >= QUICK_JOB_MAX);
+        if (is_late || state.threads.has_room(now))
             && let Some(queued) = state.queue.pop_front()
         {
-            state.crew.runs(me, now);
-            Watchman::see_to(shared, &mut state);
+            state.threads.runs(me, now);
+            Watchdog::wake_if_needed(shared, &mut state);
             return Some((queued, now));
         }
-        Watchman::see_to(shared, &mut state);
-        state.crew.sleeps(me);
+        Watchdog::wake_if_needed(shared, &mut state);
+        state.threads.sleeps(me);
         drop(state);
         me.sleep();
         state = shared.state.lock();
-        state.crew.came();
+        state.threads.arrived();
     }
 }

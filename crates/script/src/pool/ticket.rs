@@ -1,28 +1,40 @@
 //! Where a job is: waiting, running, settling, done, skipped, or given up by the one who waits for it.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 const WAITING: u8 = 0;
 const RUNNING: u8 = 1;
 const DONE: u8 = 2;
 const SKIPPED: u8 = 3;
-const GIVEN_UP: u8 = 4;
+const ABANDONED: u8 = 4;
 const SETTLING: u8 = 5;
+
+/// The system's number for it.
+#[cfg(target_os = "linux")]
+const LOWEST_PRIORITY: i32 = 19;
 
 #[derive(Debug)]
 pub(crate) struct Ticket {
     state: AtomicU8,
     started_ms: AtomicU64,
+    /// The number that the system gives the thread of the job; 0 where it is not known.
+    thread: AtomicI32,
 }
 
 impl Ticket {
     pub(super) fn new() -> Ticket {
-        Ticket { state: AtomicU8::new(WAITING), started_ms: AtomicU64::new(0) }
+        Ticket {
+            state: AtomicU8::new(WAITING),
+            started_ms: AtomicU64::new(0),
+            thread: AtomicI32::new(0),
+        }
     }
 
     pub(super) fn start(&self, now: Duration) {
         self.started_ms.store(millis(now), Ordering::Relaxed);
+        #[cfg(target_os = "linux")]
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         self.state.store(RUNNING, Ordering::Release);
     }
 
@@ -41,8 +53,17 @@ impl Ticket {
     }
 
     /// False when the job is not running.
-    pub(super) fn give_up(&self) -> bool {
-        self.turn(RUNNING, GIVEN_UP)
+    pub(super) fn abandon(&self) -> bool {
+        self.turn(RUNNING, ABANDONED)
+    }
+
+    /// Lets the thread of a job that was given up run only when no other thread wants to.
+    pub(super) fn lower_priority(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(thread) = rustix::process::Pid::from_raw(self.thread.load(Ordering::Relaxed)) {
+            // It may have ended just now; and if it cannot be done, the thread only takes more than it should.
+            let _ = rustix::process::setpriority_process(Some(thread), LOWEST_PRIORITY);
+        }
     }
 
     fn turn(&self, from: u8, to: u8) -> bool {
@@ -71,11 +92,11 @@ mod tests {
     #[test]
     fn a_job_ends_once_whoever_is_first() {
         let ticket = Ticket::new();
-        assert!(!ticket.give_up(), "it has not started");
+        assert!(!ticket.abandon(), "it has not started");
         ticket.start(Duration::from_secs(10));
         assert!(!ticket.runs_longer_than(Duration::from_secs(1), Duration::from_secs(11)));
         assert!(ticket.runs_longer_than(Duration::from_secs(1), Duration::from_millis(11_001)));
-        assert!(ticket.give_up());
+        assert!(ticket.abandon());
         assert!(!ticket.finish());
         assert!(!ticket.runs_longer_than(Duration::ZERO, Duration::from_secs(99)));
         assert!(!ticket.settle());
@@ -86,7 +107,7 @@ mod tests {
         let ticket = Ticket::new();
         ticket.start(Duration::from_secs(10));
         assert!(ticket.settle());
-        assert!(!ticket.give_up());
+        assert!(!ticket.abandon());
         assert!(!ticket.runs_longer_than(Duration::ZERO, Duration::from_secs(99)));
         assert!(ticket.finish());
     }

@@ -8,26 +8,26 @@ use std::sync::Arc;
 
 use model::Env;
 
+use crate::denylist::Denylist;
 use crate::error::{Error, Failed};
 use crate::host::SharedHost;
 use crate::invocation::{Answer, Invocation, Script};
-use crate::limits::{Limits, TRAITS_MAX};
-use crate::offenders::Offenders;
+use crate::limits::{ANALYSES_MAX, Limits};
 use crate::run;
-use crate::sandbox::{Entry, Sandbox, Traits};
+use crate::sandbox::{Entry, Sandbox, ScriptAnalysis};
 use crate::udf;
 
 #[derive(Debug)]
 pub(crate) struct Worker {
     env: Env,
     limits: Limits,
-    offenders: Arc<Offenders>,
+    denylist: Arc<Denylist>,
     /// As good as never run, for whatever may share.
     shared: Option<Sandbox>,
     /// For one run of any script that the prelude it starts with serves.
     blank: Option<(Entry, Sandbox)>,
     /// By version of a script.
-    traits: HashMap<Arc<str>, Traits>,
+    analyses: HashMap<Arc<str>, ScriptAnalysis>,
     last: Option<Last>,
     /// What ran last; to be made fresh or taken apart when its answer is on the way.
     spent: Option<Sandbox>,
@@ -37,22 +37,22 @@ pub(crate) struct Worker {
 #[derive(Debug)]
 struct Last {
     script: Script,
-    traits: Traits,
+    analysis: ScriptAnalysis,
     /// Whether it ran twice in a row.
     is_repeated: bool,
     ended_well: bool,
 }
 
 impl Worker {
-    pub(crate) fn new(env: Env, limits: Limits, offenders: Arc<Offenders>) -> Worker {
-        let traits = HashMap::new();
+    pub(crate) fn new(env: Env, limits: Limits, denylist: Arc<Denylist>) -> Worker {
+        let analyses = HashMap::new();
         Worker {
             env,
             limits,
-            offenders,
+            denylist,
             shared: None,
             blank: None,
-            traits,
+            analyses,
             last: None,
             spent: None,
         }
@@ -64,38 +64,38 @@ impl Worker {
         host: SharedHost,
     ) -> Result<Answer, Failed> {
         let script = &invocation.script;
-        let traits = self.traits_of(script);
+        let analysis = self.analysis_of(script);
         let sandbox =
-            self.engine(script, traits).map_err(|error| Error::Engine(error.to_string()))?;
+            self.engine(script, analysis).map_err(|error| Error::Engine(error.to_string()))?;
         // A run without functions has nothing to put at hand.
         let _leave = (!invocation.functions.is_empty()).then(|| {
             let stop_by = self.env.monotonic().saturating_add(self.limits.time_max);
             let functions = udf::Functions::new(Arc::clone(&invocation.functions));
-            udf::offer(&self.env, &self.limits, &self.offenders, functions, stop_by)
+            udf::offer(&self.env, &self.limits, &self.denylist, functions, stop_by)
         });
-        let ended = run::run(&sandbox, traits, invocation, host, &self.limits);
+        let ended = run::run(&sandbox, analysis, invocation, host, &self.limits);
         let is_repeated =
             self.last.as_ref().is_some_and(|last| last.script.version == script.version);
         let script = script.clone();
-        self.last = Some(Last { script, traits, is_repeated, ended_well: ended.is_ok() });
+        self.last = Some(Last { script, analysis, is_repeated, ended_well: ended.is_ok() });
         self.spent = Some(sandbox);
         ended
     }
 
-    pub(crate) fn traits_of(&mut self, script: &Script) -> Traits {
-        if let Some(traits) = self.traits.get(&script.version) {
-            return *traits;
+    pub(crate) fn analysis_of(&mut self, script: &Script) -> ScriptAnalysis {
+        if let Some(analysis) = self.analyses.get(&script.version) {
+            return *analysis;
         }
-        if self.traits.len() >= TRAITS_MAX {
-            self.traits.clear();
+        if self.analyses.len() >= ANALYSES_MAX {
+            self.analyses.clear();
         }
-        let traits = Traits::of(&script.body);
-        self.traits.insert(Arc::clone(&script.version), traits);
-        traits
+        let analysis = ScriptAnalysis::of(&script.body);
+        self.analyses.insert(Arc::clone(&script.version), analysis);
+        analysis
     }
 
-    fn engine(&mut self, script: &Script, traits: Traits) -> rquickjs::Result<Sandbox> {
-        if traits.may_share {
+    fn engine(&mut self, script: &Script, analysis: ScriptAnalysis) -> rquickjs::Result<Sandbox> {
+        if analysis.may_share {
             if let Some(sandbox) = self.shared.take() {
                 return Ok(sandbox);
             }
@@ -105,11 +105,11 @@ impl Worker {
             }
         }
         let fits = |(of, sandbox): &mut (Entry, Sandbox)| {
-            of.serves(traits.entry) && sandbox.is_for(script)
+            of.serves(analysis.entry) && sandbox.is_for(script)
         };
         match self.blank.take_if(fits) {
             Some((_, sandbox)) => Ok(sandbox),
-            None => Sandbox::blank(traits.entry, &self.env, &self.limits),
+            None => Sandbox::blank(analysis.entry, &self.env, &self.limits),
         }
     }
 
@@ -127,7 +127,7 @@ impl Worker {
         functions: udf::Functions,
         work: impl FnOnce() -> T,
     ) -> Result<T, Error> {
-        udf::run_with(&self.env, &self.limits, &self.offenders, functions, work)
+        udf::run_with(&self.env, &self.limits, &self.denylist, functions, work)
     }
 
     /// Says whether the next run will find what it probably needs.
@@ -136,12 +136,12 @@ impl Worker {
     }
 
     fn has_shared(&self, last: &Last) -> bool {
-        self.shared.is_some() || !last.traits.may_share || !last.ended_well
+        self.shared.is_some() || !last.analysis.may_share || !last.ended_well
     }
 
     fn has_blank(&self, last: &Last) -> bool {
         let fits = |(of, sandbox): &(Entry, Sandbox)| {
-            of.serves(last.traits.entry) && sandbox.is_for(&last.script)
+            of.serves(last.analysis.entry) && sandbox.is_for(&last.script)
         };
         self.blank.as_ref().is_some_and(fits)
     }
@@ -155,9 +155,9 @@ impl Worker {
         if self.has_blank(last) {
             return;
         }
-        let entry = last.traits.entry;
+        let entry = last.analysis.entry;
         let Ok(mut sandbox) = Sandbox::blank(entry, &self.env, &self.limits) else { return };
-        if last.is_repeated && !last.traits.may_share {
+        if last.is_repeated && !last.analysis.may_share {
             sandbox.prepare(&last.script);
         }
         self.blank = Some((entry, sandbox));

@@ -177,43 +177,43 @@ export function install(native, installQuery) {
   collection.getSelfLink = () => native.selfLink();
   collection.getAltLink = () => native.altLink();
 
-  operation('readDocument', 1, (options, callback, link) => {
-    const nSeen = seen(callback);
-    return settle(native.read(link, plain, nSeen > 1, text(options.ifNoneMatch, 'ifNoneMatch')), callback, nSeen,
-      'notModified');
-  });
-  operation('readDocuments', 1, (options, callback, link) =>
-    settle(native.feed(link, pageSize(options),
-      continuationOf(options)), callback, seen(callback), 'continuation'));
-  operation('queryDocuments', 2, (options, callback, link, query) => {
-    if (typeof query === 'function') return queries().filter(query, options, callback).isAccepted;
-    const [sql, parameters] = newQuery(query);
-    return settle(native.query(link, sql, parameters, pageSize(options),
-      continuationOf(options)), callback, seen(callback), 'continuation');
-  });
-  operation('createDocument', 2, (options, callback, link, item) =>
-    write(native.create, link, itemOf(item, options, true), callback));
-  operation('upsertDocument', 2, (options, callback, link, item) =>
-    write(native.upsert, link, itemOf(item, options, true), callback, text(options.etag, 'etag')));
-  operation('replaceDocument', 2, (options, callback, link, item) =>
-    write(native.replace, link, itemOf(item, options, false), callback, text(options.etag, 'etag')));
-  operation('deleteDocument', 1, (options, callback, link) => {
-    const outcome = native.remove(link, text(options.etag, 'etag'));
-    return settle(outcome !== false && outcome[0] === 0 ? [0, {}] : outcome, callback, seen(callback));
-  });
-
-  // Attachments are reached by requests only: the calls are there and fail.
-  function attachment(name, least) {
-    operation(name, least, (options, callback) =>
-      refuse(400, `The function "${name}" is not supported: scripts do not reach attachments.`, callback));
+  // Documents and their attachments have the same operations under other names. What is created stands below a link
+  // to its owner; what is there is named by a link of its own.
+  function operations(kind, calls) {
+    const { read, feed, query: run, create, upsert, replace, remove } = calls;
+    operation(`read${kind}`, 1, (options, callback, link) => {
+      const nSeen = seen(callback);
+      return settle(read(link, plain, nSeen > 1, text(options.ifNoneMatch, 'ifNoneMatch')), callback, nSeen,
+        'notModified');
+    });
+    operation(`read${kind}s`, 1, (options, callback, link) =>
+      settle(feed(link, pageSize(options), continuationOf(options)), callback, seen(callback), 'continuation'));
+    operation(`query${kind}s`, 2, (options, callback, link, query) => {
+      if (calls.isFiltered && typeof query === 'function') return queries().filter(query, options, callback).isAccepted;
+      const [sql, parameters] = newQuery(query);
+      return settle(run(link, sql, parameters, pageSize(options),
+        continuationOf(options)), callback, seen(callback), 'continuation');
+    });
+    operation(`create${kind}`, 2, (options, callback, link, item) =>
+      write(create, link, itemOf(item, options, true), callback));
+    operation(`upsert${kind}`, 2, (options, callback, link, item) =>
+      write(upsert, link, itemOf(item, options, true), callback, text(options.etag, 'etag')));
+    operation(`replace${kind}`, 2, (options, callback, link, item) =>
+      write(replace, link, itemOf(item, options, false), callback, text(options.etag, 'etag')));
+    operation(`delete${kind}`, 1, (options, callback, link) => {
+      const outcome = remove(link, text(options.etag, 'etag'));
+      return settle(outcome !== false && outcome[0] === 0 ? [0, {}] : outcome, callback, seen(callback));
+    });
   }
-  attachment('readAttachment', 1);
-  attachment('readAttachments', 1);
-  attachment('queryAttachments', 2);
-  attachment('createAttachment', 2);
-  attachment('upsertAttachment', 2);
-  attachment('replaceAttachment', 2);
-  attachment('deleteAttachment', 1);
+  operations('Document', {
+    read: native.read, feed: native.feed, query: native.query, isFiltered: true, create: native.create,
+    upsert: native.upsert, replace: native.replace, remove: native.remove,
+  });
+  operations('Attachment', {
+    read: native.readAttachment, feed: native.feedAttachments, query: native.queryAttachments, isFiltered: false,
+    create: native.createAttachment, upsert: native.upsertAttachment, replace: native.replaceAttachment,
+    remove: native.removeAttachment,
+  });
 
   // The query API is built when a script first uses it.
   let built;

@@ -4,6 +4,8 @@
 // The wall around a script is the native side, not this file: whatever a script does to these objects
 // or to the prototypes, it can only confuse itself.
 
+import { guard } from 'guards';
+
 const { apply, construct, defineProperty, setPrototypeOf } = Reflect;
 const { parse, stringify } = JSON;
 const BaseError = Error;
@@ -181,6 +183,7 @@ function installConsole(native) {
 }
 
 export function install(native) {
+  guard(native);
   installError();
   installDate(native);
   installConsole(native);

@@ -3,12 +3,12 @@
 //! To make one takes longer than a small script runs. An engine whose language is locked (`prelude/lock.js`) can
 //! therefore serve many runs, each with a global as fresh as the first: see [`shared`].
 
+mod analysis;
 #[cfg(test)]
 mod attacks;
 mod compiled;
 mod prelude;
 mod shared;
-mod traits;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use rquickjs::module::Declared;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Runtime};
 
 use crate::bridge::Bridge;
-use crate::brief::NAMES;
+use crate::inline_check::NAMES;
 use crate::invocation::Script;
 use crate::limits::{Limits, MEMORY_RESERVE};
 use crate::native;
@@ -29,8 +29,8 @@ use crate::native;
 use compiled::Compiled;
 use shared::Guard;
 
+pub(crate) use analysis::ScriptAnalysis;
 pub(crate) use prelude::Entry;
-pub(crate) use traits::Traits;
 
 /// Bytes in use before the engine first looks for cycles. Its own choice is so small that making a sandbox already
 /// starts it, and most runs end with much less.

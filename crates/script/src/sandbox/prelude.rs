@@ -12,7 +12,8 @@ use rquickjs::{Context, Module, Runtime, WriteOptions};
 
 use super::Intrinsics;
 
-const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 6] = [
+    ("guards", include_str!("../prelude/guards.js")),
     ("globals", include_str!("../prelude/globals.js")),
     ("query", include_str!("../prelude/query.js")),
     ("api", include_str!("../prelude/api.js")),

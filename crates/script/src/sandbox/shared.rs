@@ -4,7 +4,7 @@
 //! - the language is locked: everything that is reachable from the global is frozen, so nothing can be kept in it;
 //! - what the language puts into the global is in a prototype of it that is locked too; what a run adds to the global
 //!   is taken away;
-//! - a script that mentions what could tell the difference has an engine for every run: see [`traits`](super::traits).
+//! - a script that mentions what could tell the difference has an engine for every run: see [`analysis`](super::analysis).
 //!
 //! The first two are the wall: a script can build any name while it runs. `attacks/` tries to get past them.
 //!

@@ -10,8 +10,9 @@ use bytes::Bytes;
 use model::{Env, Failure, Status, Value};
 use parking_lot::Mutex;
 use script::{
-    Answer, Failed, FeedPage, Host, HostError, HostResult, Invocation, ItemRef, Limits, NewItem,
-    Operation, PageRequest, QueryPage, Role, Runtime, Script, Usage,
+    Answer, AttachmentHost, AttachmentRef, Failed, FeedPage, Host, HostError, HostResult,
+    Invocation, ItemRef, Limits, NewItem, Operation, PageRequest, QueryPage, Role, Runtime, Script,
+    Usage,
 };
 
 pub(crate) const SELF_LINK: &str = "dbs/AAAAAA==/colls/AAAAAAAAAAA=/";
@@ -104,6 +105,12 @@ impl FakeHost {
         id.map(str::to_owned).ok_or_else(|| {
             HostError::new(Status::BAD_REQUEST, "the required properties - 'id; ' - are missing")
         })
+    }
+
+    fn no_attachment<T>(&mut self, item: ItemRef<'_>) -> HostResult<T> {
+        self.call()?;
+        self.find(item)?;
+        Err(HostError::new(Status::NOT_FOUND, "there is no such attachment"))
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Value> {
@@ -220,6 +227,68 @@ impl Host for FakeHost {
         let FeedPage { items, next } = self.page(after, page.items_max)?;
         let rows = items.into_iter().map(|(_, item)| item).collect();
         Ok(QueryPage { rows, continuation: next.map(|next| next.to_string()) })
+    }
+}
+
+/// Its items have no attachments and take none.
+impl AttachmentHost for FakeHost {
+    fn read_attachment(
+        &mut self,
+        attachment: AttachmentRef<'_>,
+        _: Option<&str>,
+    ) -> HostResult<Option<Bytes>> {
+        self.no_attachment(attachment.item)
+    }
+
+    fn create_attachment(&mut self, item: ItemRef<'_>, _: NewItem) -> HostResult<Option<Bytes>> {
+        self.no_attachment(item)
+    }
+
+    fn upsert_attachment(
+        &mut self,
+        item: ItemRef<'_>,
+        _: NewItem,
+        _: Option<&str>,
+    ) -> HostResult<Option<Bytes>> {
+        self.no_attachment(item)
+    }
+
+    fn replace_attachment(
+        &mut self,
+        attachment: AttachmentRef<'_>,
+        _: NewItem,
+        _: Option<&str>,
+    ) -> HostResult<Option<Bytes>> {
+        self.no_attachment(attachment.item)
+    }
+
+    fn delete_attachment(
+        &mut self,
+        attachment: AttachmentRef<'_>,
+        _: Option<&str>,
+    ) -> HostResult<()> {
+        self.no_attachment(attachment.item)
+    }
+
+    fn attachments(
+        &mut self,
+        item: ItemRef<'_>,
+        _: Option<u64>,
+        _: Option<usize>,
+    ) -> HostResult<FeedPage> {
+        self.call()?;
+        self.find(item).map(|_| FeedPage::default())
+    }
+
+    fn query_attachments(
+        &mut self,
+        item: ItemRef<'_>,
+        _: &str,
+        _: &[(String, Value)],
+        _: PageRequest<'_>,
+    ) -> HostResult<QueryPage> {
+        self.call()?;
+        self.find(item).map(|_| QueryPage::default())
     }
 }
 

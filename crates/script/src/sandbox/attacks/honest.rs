@@ -1,7 +1,7 @@
 //! What scripts of good will do, in an engine that they share and in one of their own.
 
 use super::{Entry, Env, Limits, PROCEDURE, Sandbox, asking, play, shared};
-use crate::sandbox::Traits;
+use crate::sandbox::ScriptAnalysis;
 
 /// Each gives a value.
 #[rustfmt::skip]
@@ -71,7 +71,7 @@ fn common_scripts_share_and_cannot_tell() {
     for round in 0..6 {
         for index in 0..SHARING.len() {
             let at = if round % 2 == 0 { index } else { SHARING.len() - 1 - index };
-            assert!(Traits::of(SHARING[at]).may_share, "{}", SHARING[at]);
+            assert!(ScriptAnalysis::of(SHARING[at]).may_share, "{}", SHARING[at]);
             assert!(expected[at].is_ok(), "{:?}", expected[at]);
             assert_eq!(play(&sandbox, &whole(SHARING[at]), PROCEDURE), expected[at]);
             assert!(sandbox.renew(), "{}", SHARING[at]);
@@ -82,7 +82,7 @@ fn common_scripts_share_and_cannot_tell() {
 #[test]
 fn scripts_that_might_tell_mostly_could_not() {
     for body in APART {
-        assert!(!Traits::of(body).may_share, "{body}");
+        assert!(!ScriptAnalysis::of(body).may_share, "{body}");
         assert_eq!(play(&shared(), &whole(body), PROCEDURE), alone(body), "{body}");
     }
 }

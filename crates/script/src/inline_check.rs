@@ -1,22 +1,23 @@
-//! Which scripts may run on the thread of a request: those that the engine can stop at any moment.
+//! A static check: may a script run inline, on the request's own thread?
 //!
-//! The engine looks at the clock between instructions, not within a native function, and some of these go on for as
+//! Only a script that the engine can stop at any time may. The engine looks at the clock between instructions, not within a native function, and some of these go on for as
 //! long as one likes: `indexOf` over an object that says its length is 2⁵³. A script whose text names no native function
 //! but those listed here cannot get hold of another one, and is stopped when it takes too long.
 //!
-//! It looks at the clock after some thousand steps, and one step may turn a long array into text. So a script is brief
-//! only if it does nothing over and over: its text is short, has no loop, and calls no function of its own. What it
+//! It looks at the clock after some thousand steps, and one step may turn a long array into text. So a script passes
+//! only if it repeats nothing: its text is short, has no loop, and calls no function of its own. What it
 //! gives to functions of the server is called by these, with a look at the clock.
 //!
-//! Says no too often rather than too rarely: whoever is refused runs on a thread for scripts.
+//! Invariant: a script that passes cannot reach a native function that is not on the allow list. In doubt the answer is
+//! no, and the script runs in the pool.
 
 use std::collections::HashSet;
 
-use crate::limits::BRIEF_BODY_BYTES;
+use crate::limits::INLINE_BODY_BYTES;
 
 /// Native functions that end soon whatever they are given, as long as the engine has little memory.
 #[rustfmt::skip]
-const QUICK: [&str; 42] = [
+const ALLOWED: [&str; 42] = [
     "getContext", "getCollection", "getRequest", "getResponse", "getSelfLink", "getAltLink", "readDocument",
     "createDocument", "upsertDocument", "replaceDocument", "deleteDocument", "getBody", "setBody", "getValue", "setValue",
     "getOperationType", "Error", "Number", "String", "Boolean", "Date", "Object", "isNaN", "isFinite", "parseInt",
@@ -42,7 +43,7 @@ const LOOPS: [&str; 3] = ["for", "while", "do"];
 const RESERVED: [&str; 7] = ["for", "return", "throw", "catch", "finally", "delete", "try"];
 
 /// A script that enumerates the names of all native functions, to be run before any other.
-pub(crate) const NAMES: &str = include_str!("prelude/names.js");
+pub(crate) const NAMES: &str = include_str!("prelude/native_names.js");
 
 /// The names of native functions.
 #[derive(Debug, Default)]
@@ -70,8 +71,8 @@ enum Token<'t> {
 }
 
 /// Says whether a body names no native function that might take long.
-pub(crate) fn is_brief(body: &str, natives: &Natives) -> bool {
-    if body.len() > BRIEF_BODY_BYTES {
+pub(crate) fn may_run_inline(body: &str, natives: &Natives) -> bool {
+    if body.len() > INLINE_BODY_BYTES {
         return false;
     }
     // Comments that only some know of, and ends of lines that only some see.
@@ -135,7 +136,7 @@ impl Near<'_> {
             || name == "with";
         // Called or looked into, not kept.
         let is_used = matches!(self.next, Some(Token::Sign(b'(' | b'.')));
-        !is_native || is_used && QUICK.contains(&name)
+        !is_native || is_used && ALLOWED.contains(&name)
     }
 
     /// Says whether a name neither makes a loop nor calls a function of the script.
@@ -148,9 +149,9 @@ impl Near<'_> {
             // The name of a function expression; to call it by that name is refused.
             (Some(Token::Name("function")), _) => true,
             (_, Some(Token::Sign(b'('))) => {
-                QUICK.contains(&name) || !is_member && BEFORE_BRACKETS.contains(&name)
+                ALLOWED.contains(&name) || !is_member && BEFORE_BRACKETS.contains(&name)
             }
-            (Some(Token::Name("new")), _) => QUICK.contains(&name),
+            (Some(Token::Name("new")), _) => ALLOWED.contains(&name),
             _ => true,
         }
     }
@@ -259,12 +260,12 @@ mod tests {
         let variables = ["getContext", "isNaN", "Number", "Date", "Error", "Array", "toString"];
         let others =
             ["indexOf", "join", "from", "call", "repeat", "slice", "for", "return", "link"];
-        let properties = [QUICK.as_slice(), &variables, &others].concat();
+        let properties = [ALLOWED.as_slice(), &variables, &others].concat();
         Natives { variables: set(&variables), properties: set(&properties) }
     }
 
     #[test]
-    fn short_procedures_are_brief() {
+    fn short_procedures_pass() {
         for body in [
             "function () {}",
             "function (id) {
@@ -286,7 +287,7 @@ mod tests {
             "function (id) { __.readDocument(id, function again(err, item) { if (err) __.readDocument(id, again); }); }",
             "function (x) { switch (x) { case 1: return new Date(); default: throw new Error('x'); } }",
         ] {
-            assert!(is_brief(body, &natives()), "{body}");
+            assert!(may_run_inline(body, &natives()), "{body}");
         }
     }
 
@@ -345,7 +346,7 @@ mod tests {
             "function (n) { import('x'); super(n); }",
             "function (x) { /* not closed",
         ] {
-            assert!(!is_brief(body, &natives()), "{body}");
+            assert!(!may_run_inline(body, &natives()), "{body}");
         }
     }
 }

@@ -8,7 +8,7 @@ use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Atom, Coerced, FromJs as _, Object, Result, String as JsString, Type, Value};
 
 use crate::host::NewItem;
-use crate::names::{Named, Names};
+use crate::property_names::{Named, Names};
 
 // Limit: how deep it looks. A value that contains itself is deeper than any.
 const DEPTH_MAX: usize = 64;

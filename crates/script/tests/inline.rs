@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::Env;
 use parking_lot::Mutex;
-use script::{Here, Host as _, Invocation, Limits, NewItem, Role, Runtime, Script};
+use script::{Host as _, InlineOutcome, Invocation, Limits, NewItem, Role, Runtime, Script};
 use support::FakeHost;
 
 fn invocation(body: &str, arguments: &str) -> Invocation {
@@ -16,30 +16,30 @@ fn invocation(body: &str, arguments: &str) -> Invocation {
     Invocation { script, role, functions: [].into(), wants_log: false }
 }
 
-struct Place {
+struct InlineRunner {
     runtime: Runtime,
     host: Arc<Mutex<FakeHost>>,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place::with(Env::system())
+impl InlineRunner {
+    fn new() -> InlineRunner {
+        InlineRunner::with(Env::system())
     }
 
-    fn with(env: Env) -> Place {
+    fn with(env: Env) -> InlineRunner {
         let runtime = Runtime::new(env, Limits::service());
-        Place { runtime, host: Arc::default() }
+        InlineRunner { runtime, host: Arc::default() }
     }
 
-    fn here(&self, body: &str, arguments: &str) -> Here {
-        self.runtime.invoke_here(Arc::clone(&self.host) as _, &invocation(body, arguments))
+    fn here(&self, body: &str, arguments: &str) -> InlineOutcome {
+        self.runtime.invoke_inline(Arc::clone(&self.host) as _, &invocation(body, arguments))
     }
 
-    /// Runs it on threads for scripts until it is known to be brief; false if that does not happen.
+    /// Runs it on threads for scripts until it may run inline; false if that does not happen.
     async fn learns(&self, body: &str, arguments: &str) -> bool {
         for _ in 0..200 {
             // A machine that is busy with something else may make it fail.
-            if matches!(self.here(body, arguments), Here::Ended(_)) {
+            if matches!(self.here(body, arguments), InlineOutcome::Ended(_)) {
                 return true;
             }
             let host = Arc::clone(&self.host) as _;
@@ -52,14 +52,14 @@ impl Place {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_brief_script_runs_here_once_it_is_known() {
     tokio::spawn(async {
-        let place = Place::new();
+        let inline = InlineRunner::new();
         let body = "function (x) { __.upsertDocument(__.getSelfLink(), {id: 'a', pk: 'p', x: x}); \
                     getContext().getResponse().setBody(x + 1); }";
-        assert!(matches!(place.here(body, "[1]"), Here::NotBegun));
-        assert!(place.learns(body, "[1]").await);
-        let Here::Ended(answer) = place.here(body, "[41]") else { panic!("not here") };
+        assert!(matches!(inline.here(body, "[1]"), InlineOutcome::NotBegun));
+        assert!(inline.learns(body, "[1]").await);
+        let InlineOutcome::Ended(answer) = inline.here(body, "[41]") else { panic!("not here") };
         assert_eq!(answer.body.as_deref(), Some("42"));
-        let item = place.host.lock().get("a").unwrap().to_text();
+        let item = inline.host.lock().get("a").unwrap().to_text();
         assert!(item.contains(r#""x":41"#), "{item}");
     })
     .await
@@ -70,22 +70,22 @@ async fn a_brief_script_runs_here_once_it_is_known() {
 async fn a_brief_script_ends_here_though_the_machine_was_busy_meanwhile() {
     tokio::spawn(async {
         let env = Env::fixed(1, 1_700_000_000_000);
-        let place = Place::with(env.clone());
+        let inline = InlineRunner::with(env.clone());
         let item = NewItem::given(br#"{"id":"a","pk":"p"}"#.to_vec());
-        place.host.lock().create(item, false).unwrap();
+        inline.host.lock().create(item, false).unwrap();
         let body = "function (n) { __.readDocument(__.getAltLink() + '/docs/a', function f() { \
                     if (n-- > 1) __.readDocument(__.getAltLink() + '/docs/a', f); }); }";
-        assert!(place.learns(body, "[2]").await);
-        place.host.lock().delay = Some((env.clone(), Duration::from_millis(20)));
-        assert!(matches!(place.here(body, "[1]"), Here::Ended(_)));
+        assert!(inline.learns(body, "[2]").await);
+        inline.host.lock().delay = Some((env.clone(), Duration::from_millis(20)));
+        assert!(matches!(inline.here(body, "[1]"), InlineOutcome::Ended(_)));
         // Too busy, or busy with this.
-        assert!(matches!(place.here(body, "[2]"), Here::Ended(_)));
-        assert!(matches!(place.here(body, "[2]"), Here::NotBegun));
-        place.host.lock().delay = None;
-        assert!(place.learns(body, "[2]").await);
-        place.host.lock().delay = Some((env, Duration::from_millis(20)));
-        assert!(matches!(place.here(body, "[1000]"), Here::Failed));
-        assert!(place.host.lock().n_calls < 100);
+        assert!(matches!(inline.here(body, "[2]"), InlineOutcome::Ended(_)));
+        assert!(matches!(inline.here(body, "[2]"), InlineOutcome::NotBegun));
+        inline.host.lock().delay = None;
+        assert!(inline.learns(body, "[2]").await);
+        inline.host.lock().delay = Some((env, Duration::from_millis(20)));
+        assert!(matches!(inline.here(body, "[1000]"), InlineOutcome::Failed));
+        assert!(inline.host.lock().n_calls < 100);
     })
     .await
     .unwrap();
@@ -103,7 +103,7 @@ fn again(what: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
     tokio::spawn(async {
-        let (place, env) = (Place::new(), Env::system());
+        let (inline, env) = (InlineRunner::new(), Env::system());
         for (body, harmless, hostile) in [
             (again("").as_str(), "[1]", "[1e9]"),
             (&again("s += s;"), "[1]", "[60]"),
@@ -112,20 +112,20 @@ async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
             ("function (n) { if (n) throw new Error('x'); }", "[0]", "[1]"),
         ] {
             let begin = loop {
-                assert!(place.learns(body, harmless).await, "{body}");
+                assert!(inline.learns(body, harmless).await, "{body}");
                 let begin = env.monotonic();
-                match place.here(body, hostile) {
-                    Here::Failed => break begin,
+                match inline.here(body, hostile) {
+                    InlineOutcome::Failed => break begin,
                     // The machine was so busy that the harmless run took long.
-                    Here::NotBegun => {}
-                    Here::Ended(_) => panic!("{body} ended"),
+                    InlineOutcome::NotBegun => {}
+                    InlineOutcome::Ended(_) => panic!("{body} ended"),
                 }
             };
             // Generous: the point is that it ends.
             let taken = env.monotonic().saturating_sub(begin);
             assert!(taken < Duration::from_secs(5), "{body}: {taken:?}");
-            assert!(matches!(place.here(body, harmless), Here::NotBegun), "{body}");
-            assert!(place.learns(body, harmless).await, "{body}");
+            assert!(matches!(inline.here(body, harmless), InlineOutcome::NotBegun), "{body}");
+            assert!(inline.learns(body, harmless).await, "{body}");
         }
     })
     .await
@@ -135,7 +135,7 @@ async fn what_takes_too_much_ends_soon_and_goes_elsewhere_from_then_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_might_not_be_stopped_never_runs_here() {
     tokio::spawn(async {
-        let place = Place::new();
+        let inline = InlineRunner::new();
         for body in [
             "function (n) { [].indexOf(n); }",
             "function (n) { 'x'.repeat(n); }",
@@ -146,7 +146,7 @@ async fn what_might_not_be_stopped_never_runs_here() {
             "function (n) { (function f() { if (n-- > 1) f(); })(); }",
             "function (n) { var { 'indexOf': f } = []; return n > 1 && '' + { 'toString': f, 'length': n }; }",
         ] {
-            assert!(!place.learns(body, "[1]").await, "{body}");
+            assert!(!inline.learns(body, "[1]").await, "{body}");
         }
     })
     .await
@@ -155,6 +155,6 @@ async fn what_might_not_be_stopped_never_runs_here() {
 
 #[tokio::test]
 async fn a_runtime_with_one_thread_keeps_its_order_of_events() {
-    let place = Place::new();
-    assert!(!place.learns("function () {}", "[]").await);
+    let inline = InlineRunner::new();
+    assert!(!inline.learns("function () {}", "[]").await);
 }

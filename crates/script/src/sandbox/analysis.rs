@@ -1,13 +1,13 @@
-//! What the text of a script says about how it can be run.
+//! Static analysis of a script: how its text says it can be run.
 
 use std::sync::OnceLock;
 
 use super::{Entry, Sandbox};
-use crate::brief::{Natives, is_brief};
+use crate::inline_check::{Natives, may_run_inline};
 
 /// Found once per version of a script: to look for all the words takes longer than a small script runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Traits {
+pub(crate) struct ScriptAnalysis {
     /// The smallest prelude that serves it.
     pub(crate) entry: Entry,
     /// Whether its runs may share an engine with others.
@@ -15,19 +15,20 @@ pub(crate) struct Traits {
     /// Whether its functions see only the arguments that they name.
     pub(crate) is_plain: bool,
     /// Whether the engine can stop it at any moment.
-    pub(crate) is_brief: bool,
+    pub(crate) may_run_inline: bool,
 }
 
-impl Traits {
-    pub(crate) fn of(body: &str) -> Traits {
+impl ScriptAnalysis {
+    pub(crate) fn of(body: &str) -> ScriptAnalysis {
         let may_share = may_share(body);
         // What may share makes no code of text, if it does not go out of its way to do so unseen. `delete` could hide
         // how many arguments a function names.
         let is_plain = may_share
             && !["arguments", "...", "delete"].iter().any(|it| body.contains(it))
             && body.split("function").skip(1).all(has_plain_names);
-        let is_brief = may_share && natives().is_some_and(|natives| is_brief(body, natives));
-        Traits { entry: Entry::of(body), may_share, is_plain, is_brief }
+        let may_run_inline =
+            may_share && natives().is_some_and(|natives| may_run_inline(body, natives));
+        ScriptAnalysis { entry: Entry::of(body), may_share, is_plain, may_run_inline }
     }
 }
 
@@ -274,7 +275,10 @@ mod tests {
 
     #[test]
     fn functions_see_more_than_they_name_only_in_scripts_that_say_so() {
-        assert!(Traits::of("function () { f(function (err) { if (err) throw err; }); }").is_plain);
+        assert!(
+            ScriptAnalysis::of("function () { f(function (err) { if (err) throw err; }); }")
+                .is_plain
+        );
         for body in [
             "function () { f(function (err) { return arguments[1]; }); }",
             "function () { f(function (err, ...rest) {}); }",
@@ -284,7 +288,7 @@ mod tests {
             "function () { f(function (err, { id }) {}); }",
             "function () { f(function /* (x) */ (err = 0, item) {}); }",
         ] {
-            assert!(!Traits::of(body).is_plain, "{body}");
+            assert!(!ScriptAnalysis::of(body).is_plain, "{body}");
         }
     }
 }

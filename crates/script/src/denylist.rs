@@ -1,4 +1,4 @@
-//! Scripts that overran their limits, and for how long they are refused.
+//! The denylist: scripts that overran their limits, and for how long they are refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::error::Error;
-use crate::limits::{OFFENDERS_MAX, REFUSED_FOR, STRIKES_MAX, STRIKES_OF_OVERRUN};
+use crate::limits::{DENYLIST_MAX, REFUSED_FOR, STRIKES_MAX, STRIKES_OF_OVERRUN};
 
 #[derive(Debug, Default)]
-pub(crate) struct Offenders(Mutex<HashMap<Arc<str>, Record>>);
+pub(crate) struct Denylist(Mutex<HashMap<Arc<str>, Record>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
@@ -19,7 +19,7 @@ struct Record {
     is_refused_for_good: bool,
 }
 
-impl Offenders {
+impl Denylist {
     pub(crate) fn is_refused(&self, version: &str, now: Duration) -> bool {
         let records = self.0.lock();
         records.get(version).is_some_and(|it| it.is_refused_for_good || now < it.refused_until)
@@ -74,9 +74,9 @@ impl Offenders {
 
     fn note(&self, version: &Arc<str>, change: impl FnOnce(&mut Record)) {
         let mut records = self.0.lock();
-        if records.len() >= OFFENDERS_MAX && !records.contains_key(version) {
+        if records.len() >= DENYLIST_MAX && !records.contains_key(version) {
             records.retain(|_, record| record.is_refused_for_good);
-            if records.len() >= OFFENDERS_MAX {
+            if records.len() >= DENYLIST_MAX {
                 records.clear();
             }
         }
@@ -92,41 +92,41 @@ mod tests {
 
     #[test]
     fn a_script_is_refused_after_overruns_in_a_row_and_only_for_a_while() {
-        let (offenders, version) = (Offenders::default(), Arc::from("v"));
+        let (denylist, version) = (Denylist::default(), Arc::from("v"));
         for _ in 1..STRIKES_MAX / STRIKES_OF_OVERRUN {
-            offenders.overran(&version, NOW);
-            assert!(!offenders.is_refused(&version, NOW));
+            denylist.overran(&version, NOW);
+            assert!(!denylist.is_refused(&version, NOW));
         }
-        offenders.overran(&version, NOW);
-        assert!(offenders.is_refused(&version, NOW));
-        assert!(!offenders.is_refused("w", NOW));
-        assert!(!offenders.is_refused(&version, NOW + REFUSED_FOR));
+        denylist.overran(&version, NOW);
+        assert!(denylist.is_refused(&version, NOW));
+        assert!(!denylist.is_refused("w", NOW));
+        assert!(!denylist.is_refused(&version, NOW + REFUSED_FOR));
     }
 
     #[test]
     fn a_good_run_forgives_overruns() {
-        let (offenders, version) = (Offenders::default(), Arc::from("v"));
+        let (denylist, version) = (Denylist::default(), Arc::from("v"));
         for _ in 0..2 * STRIKES_MAX {
-            offenders.overran(&version, NOW);
-            offenders.behaved(&version);
+            denylist.overran(&version, NOW);
+            denylist.behaved(&version);
         }
-        assert!(!offenders.is_refused(&version, NOW));
+        assert!(!denylist.is_refused(&version, NOW));
     }
 
     #[test]
     fn runs_that_end_late_by_themselves_count_less() {
-        let (offenders, version) = (Offenders::default(), Arc::from("v"));
+        let (denylist, version) = (Denylist::default(), Arc::from("v"));
         for _ in 0..STRIKES_MAX {
-            assert!(!offenders.is_refused(&version, NOW));
-            offenders.judge(&version, None, true, NOW);
+            assert!(!denylist.is_refused(&version, NOW));
+            denylist.judge(&version, None, true, NOW);
         }
-        assert!(offenders.is_refused(&version, NOW));
+        assert!(denylist.is_refused(&version, NOW));
     }
 
     #[test]
     fn a_script_that_could_not_be_stopped_stays_refused() {
-        let (offenders, version) = (Offenders::default(), Arc::from("v"));
-        offenders.lost(&version);
-        assert!(offenders.is_refused(&version, NOW + 100 * REFUSED_FOR));
+        let (denylist, version) = (Denylist::default(), Arc::from("v"));
+        denylist.lost(&version);
+        assert!(denylist.is_refused(&version, NOW + 100 * REFUSED_FOR));
     }
 }

@@ -1,8 +1,7 @@
-//! Runs on the threads of requests.
+//! Runs short procedures inline, on the request's own thread, because changing threads costs more than they do.
 //!
-//! Only scripts that the engine can stop at any moment ([`crate::brief`]) and that were quick on a thread for scripts
-//! come here. One that takes too long, needs too much or fails begins again on such a thread, and stays there until it
-//! has been quick again.
+//! Invariant: only scripts that pass a static check ([`crate::inline_check`]) and were quick in the pool run here. One that
+//! takes too long, needs too much or fails is run again in the pool, and stays there until it has been quick again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,15 +13,15 @@ use model::Env;
 use parking_lot::RwLock;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::denylist::Denylist;
 use crate::host::SharedHost;
-use crate::invocation::{Here, Invocation};
+use crate::invocation::{InlineOutcome, Invocation};
 use crate::limits::{
-    BRIEF_MEMORY_BYTES, BRIEF_SCRIPTS_MAX, BRIEF_TIME, BRIEF_TIME_SPENT, Limits, QUICK_TIME,
+    INLINE_MEMORY_BYTES, INLINE_SCRIPTS_MAX, INLINE_TIME, INLINE_TIME_SPENT, Limits, QUICK_TIME,
 };
-use crate::offenders::Offenders;
 use crate::pool::Worker;
 
-static N_PLACES: AtomicU64 = AtomicU64::new(0);
+static N_RUNNERS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// The engine of this thread, for one runtime at a time: versions of scripts differ only within one.
@@ -30,34 +29,34 @@ thread_local! {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Place(Arc<Inner>);
+pub(crate) struct InlineRunner(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     id: u64,
     env: Env,
     limits: Limits,
-    offenders: Arc<Offenders>,
-    /// Versions of scripts that may run here.
-    brief: RwLock<HashSet<Arc<str>>>,
+    denylist: Arc<Denylist>,
+    /// Versions of scripts that may run inline.
+    eligible: RwLock<HashSet<Arc<str>>>,
 }
 
-impl Place {
-    pub(crate) fn new(env: Env, limits: &Limits, offenders: Arc<Offenders>) -> Place {
+impl InlineRunner {
+    pub(crate) fn new(env: Env, limits: &Limits, denylist: Arc<Denylist>) -> InlineRunner {
         let limits = Limits {
             // The run ends before the collection accepts no more calls, of which a script could make an answer.
-            time_max: BRIEF_TIME.min(limits.accept_max / 2),
-            memory_bytes_max: BRIEF_MEMORY_BYTES.min(limits.memory_bytes_max),
+            time_max: INLINE_TIME.min(limits.accept_max / 2),
+            memory_bytes_max: INLINE_MEMORY_BYTES.min(limits.memory_bytes_max),
             ..limits.clone()
         };
-        let id = N_PLACES.fetch_add(1, Ordering::Relaxed);
-        Place(Arc::new(Inner { id, env, limits, offenders, brief: RwLock::default() }))
+        let id = N_RUNNERS.fetch_add(1, Ordering::Relaxed);
+        InlineRunner(Arc::new(Inner { id, env, limits, denylist, eligible: RwLock::default() }))
     }
 
-    pub(crate) fn run(&self, host: SharedHost, invocation: &Invocation) -> Here {
+    pub(crate) fn run(&self, host: SharedHost, invocation: &Invocation) -> InlineOutcome {
         let version = &invocation.script.version;
-        if !self.0.brief.read().contains(version) || !is_thread_of_requests() {
-            return Here::NotBegun;
+        if !self.0.eligible.read().contains(version) || !is_thread_of_requests() {
+            return InlineOutcome::NotBegun;
         }
         let begin = self.0.env.monotonic();
         let answer = OWN.with_borrow_mut(|own| {
@@ -72,23 +71,23 @@ impl Place {
             None
         });
         let took = self.0.env.monotonic().saturating_sub(begin);
-        if answer.is_none() || took > BRIEF_TIME_SPENT {
-            self.0.brief.write().remove(version);
+        if answer.is_none() || took > INLINE_TIME_SPENT {
+            self.0.eligible.write().remove(version);
         }
-        answer.map_or(Here::Failed, Here::Ended)
+        answer.map_or(InlineOutcome::Failed, InlineOutcome::Ended)
     }
 
     fn own<'o>(&self, own: &'o mut Option<(u64, Worker)>) -> &'o mut Worker {
-        let Inner { id, env, limits, offenders, .. } = &*self.0;
+        let Inner { id, env, limits, denylist, .. } = &*self.0;
         if own.as_ref().is_some_and(|(of, _)| of != id) {
             *own = None;
         }
-        let fresh = || (*id, Worker::new(env.clone(), limits.clone(), Arc::clone(offenders)));
+        let fresh = || (*id, Worker::new(env.clone(), limits.clone(), Arc::clone(denylist)));
         &mut own.get_or_insert_with(fresh).1
     }
 
-    /// Watches a run on a thread for scripts: whether the next one may be here.
-    pub(crate) fn watch<T, E>(
+    /// Times a run in the pool, to learn whether the next one may run inline.
+    pub(crate) fn observe<T, E>(
         &self,
         worker: &mut Worker,
         invocation: &Invocation,
@@ -98,13 +97,14 @@ impl Place {
         let ended = run(worker);
         let took = self.0.env.monotonic().saturating_sub(begin);
         let script = &invocation.script;
-        let is_quick = ended.is_ok() && took <= QUICK_TIME && worker.traits_of(script).is_brief;
-        if is_quick && !self.0.brief.read().contains(&script.version) {
-            let mut brief = self.0.brief.write();
-            if brief.len() >= BRIEF_SCRIPTS_MAX {
-                brief.clear();
+        let is_quick =
+            ended.is_ok() && took <= QUICK_TIME && worker.analysis_of(script).may_run_inline;
+        if is_quick && !self.0.eligible.read().contains(&script.version) {
+            let mut eligible = self.0.eligible.write();
+            if eligible.len() >= INLINE_SCRIPTS_MAX {
+                eligible.clear();
             }
-            brief.insert(Arc::clone(&script.version));
+            eligible.insert(Arc::clone(&script.version));
         }
         ended
     }
