@@ -22,12 +22,12 @@ use std::{
 pub struct Env(Arc<Inner>);
 
 struct Inner {
-    source: Source,
+    source: EnvSource,
     /// How far `advance` has moved both clocks, in nanoseconds (enough for 584 years).
     advanced_ns: AtomicU64,
 }
 
-enum Source {
+enum EnvSource {
     System { start: Instant, pool: Mutex<Box<Pool>> },
     Fixed { start_ms: u64, state: AtomicU64 },
 }
@@ -37,24 +37,24 @@ impl Env {
     pub fn system() -> Env {
         #[expect(clippy::disallowed_methods, reason = "the one place that reads the real clock")]
         let start = Instant::now();
-        Env::new(Source::System { start, pool: Mutex::new(Box::new(Pool::empty())) })
+        Env::new(EnvSource::System { start, pool: Mutex::new(Box::new(Pool::empty())) })
     }
 
     /// Returns a world that repeats: its clock stands at `start_ms` until `advance` moves it, and
     /// its random numbers depend on `seed` and the order of the calls only.
     pub fn fixed(seed: u64, start_ms: u64) -> Env {
-        Env::new(Source::Fixed { start_ms, state: AtomicU64::new(seed) })
+        Env::new(EnvSource::Fixed { start_ms, state: AtomicU64::new(seed) })
     }
 
-    fn new(source: Source) -> Env {
+    fn new(source: EnvSource) -> Env {
         Env(Arc::new(Inner { source, advanced_ns: AtomicU64::new(0) }))
     }
 
     /// Returns the wall clock in milliseconds since 1970, UTC.
     pub fn now_ms(&self) -> u64 {
         let base_ms = match &self.0.source {
-            Source::System { .. } => system_ms(),
-            Source::Fixed { start_ms, .. } => *start_ms,
+            EnvSource::System { .. } => system_ms(),
+            EnvSource::Fixed { start_ms, .. } => *start_ms,
         };
         base_ms.saturating_add(self.advanced_ns() / 1_000_000)
     }
@@ -67,8 +67,8 @@ impl Env {
     /// Returns the time since this world was made, for measuring and for deadlines.
     pub fn monotonic(&self) -> Duration {
         let base = match &self.0.source {
-            Source::System { start, .. } => start.elapsed(),
-            Source::Fixed { .. } => Duration::ZERO,
+            EnvSource::System { start, .. } => start.elapsed(),
+            EnvSource::Fixed { .. } => Duration::ZERO,
         };
         base.saturating_add(Duration::from_nanos(self.advanced_ns()))
     }
@@ -92,10 +92,10 @@ impl Env {
     /// Fills `bytes` with randomness: from the operating system, fit for keys, in the real world.
     pub fn fill_random(&self, bytes: &mut [u8]) {
         match &self.0.source {
-            Source::System { pool, .. } => {
+            EnvSource::System { pool, .. } => {
                 pool.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes);
             }
-            Source::Fixed { state, .. } => {
+            EnvSource::Fixed { state, .. } => {
                 for chunk in bytes.chunks_mut(8) {
                     let word = split_mix(state).to_le_bytes();
                     chunk.copy_from_slice(&word[..chunk.len()]);
@@ -122,8 +122,8 @@ impl Env {
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.0.source {
-            Source::System { .. } => "system",
-            Source::Fixed { .. } => "fixed",
+            EnvSource::System { .. } => "system",
+            EnvSource::Fixed { .. } => "fixed",
         };
         f.debug_struct("Env").field("kind", &kind).finish_non_exhaustive()
     }

@@ -92,6 +92,8 @@ statuses! {
     TOO_LARGE = 413 / 0;
     /// The response of a batch is too large.
     BATCH_RESPONSE_TOO_LARGE = 413 / 3402;
+    /// The request names a host that this server is not.
+    MISDIRECTED = 421 / 0;
     /// The resource is locked by a change of scale.
     LOCKED = 423 / 0;
     /// Inside a batch: another operation failed, so this one was not done.
@@ -131,6 +133,7 @@ impl Status {
             412 => "PreconditionFailed",
             413 => "RequestEntityTooLarge",
             423 => "Locked",
+            421 => "MisdirectedRequest",
             424 => "FailedDependency",
             429 => "TooManyRequests",
             449 => "RetryWith",

@@ -8,18 +8,18 @@ use crate::ast::{Collection, Expr, ExprKind, Query, Selection, Step};
 
 /// Returns the ids of the rules that a query meets, each once, what the filter meets first.
 pub fn advice(query: &Query) -> Vec<&'static str> {
-    let mut found = Found::default();
+    let mut found = Misuse::default();
     found.query(query);
     found.ids
 }
 
 #[derive(Default)]
-struct Found {
+struct Misuse {
     ids: Vec<&'static str>,
     is_in_filter: bool,
 }
 
-impl Found {
+impl Misuse {
     fn query(&mut self, query: &Query) {
         let was_in_filter = std::mem::replace(&mut self.is_in_filter, true);
         self.exprs(&query.filter);

@@ -7,14 +7,16 @@ use std::time::Duration;
 use model::{Env, Value};
 
 use crate::error::{Error, Result};
-use crate::language::FullTextPolicy;
+use crate::full_text::language::FullTextPolicy;
+use crate::memory::{Held, QueryMemory};
 use crate::operators::PageRequest;
+use crate::value::Datum;
 
 /// Limit: rows visited for one item, so that a cross product of long arrays ends.
 const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
 
-/// Limit: rows visited for a page that must be brief.
-const STEPS_BRIEF: u64 = 4096;
+/// Limit: rows visited for a page that runs inline.
+const STEPS_INLINE: u64 = 4096;
 
 /// Limit: rows visited for one constant, or as much work; it is computed with the rows then.
 const STEPS_CONSTANT: u64 = 64 * 1024;
@@ -30,20 +32,32 @@ const GRACE: Duration = Duration::from_secs(5);
 const WHOLE_GRACE: Duration = Duration::from_secs(50);
 
 /// Rows between two looks at the clock.
-const STEPS_PER_LOOK: u64 = 4096;
+const STEPS_PER_CHECK: u64 = 4096;
 
 /// Bytes searched between two looks at the clock, and how many of them a search costs by itself.
-const LOOK_BYTES: usize = 1 << 20;
-const SEARCH_BYTES: usize = LOOK_BYTES / 16;
+const BYTES_PER_CHECK: usize = 1 << 20;
+const SEARCH_BYTES: usize = BYTES_PER_CHECK / 16;
 
-/// Bytes to search that count as one row of a page that must be brief.
+/// Bytes to search that count as one row of a page that runs inline.
 const BYTES_PER_STEP: usize = 256;
 
-/// Items between two looks at the clock.
-const ITEMS_PER_LOOK: u64 = 64;
+/// Parts of an expression that cost as much as a row.
+const PARTS_PER_STEP: u64 = 8;
 
-/// Limit: bytes of values that expressions build for one item.
+/// Items between two looks at the clock.
+const ITEMS_PER_CHECK: u64 = 64;
+
+/// Limit: memory of the values that expressions hold at once for one item.
 pub(crate) const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Limit: memory of the values that a constant is made of; a larger one is computed with the rows.
+const CONSTANT_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes that values of an item take of the query's memory at a time.
+const RESERVED_BYTES: usize = 32 * 1024;
+
+/// Limit: bytes that stay reserved from one item to the next.
+const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Runs user-defined functions; `script` implements it for a container.
 pub trait UdfHost: Send + Sync + std::fmt::Debug {
@@ -103,7 +117,7 @@ pub struct VectorEmbedding {
 }
 
 /// Settings shared by all rows.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) udf_host: Option<Arc<dyn UdfHost>>,
@@ -112,31 +126,37 @@ pub(crate) struct Context {
     pub(crate) full_text: FullTextPolicy,
     /// How long the sort keys in a continuation may be.
     pub(crate) keys_bytes_max: usize,
+    /// What the statement holds.
+    pub(crate) memory: QueryMemory,
 }
 
-/// How long a page may take.
+/// Deadline and work budget of a page.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Budget {
     deadline: Option<Duration>,
     /// How long after the deadline one item may still be computed.
     grace: Duration,
     /// When what is computed began; `None` when each item begins anew.
     since: Option<Duration>,
-    /// Rows that may be visited in all, for what must be brief.
-    brief_steps: Option<u64>,
+    /// Rows that may be visited in all, for what runs inline.
+    steps_max: Option<u64>,
+    /// Memory of the values of one item.
+    built_max: usize,
 }
 
-impl Patience {
-    /// Returns the patience for one value that no page asks for: so long from now.
-    pub(crate) fn once(context: &Context, time_max: Duration) -> Patience {
+impl Budget {
+    /// Returns the budget for one value that no page asks for: so long from now.
+    pub(crate) fn once(context: &Context, time_max: Duration) -> Budget {
         let now = Some(context.env.monotonic());
-        Patience { deadline: now, grace: time_max, since: now, brief_steps: None }
+        let built_max = BUILT_BYTES_MAX;
+        Budget { deadline: now, grace: time_max, since: now, steps_max: None, built_max }
     }
 
-    /// Returns the patience for the constants of a query, from now on.
-    pub(crate) fn for_constants(context: &Context) -> Patience {
-        let once = Patience::once(context, CONSTANTS_TIME_MAX);
-        Patience { brief_steps: Some(STEPS_CONSTANT), ..once }
+    /// Returns the budget for the constants of a query, from now on.
+    pub(crate) fn for_constants(context: &Context) -> Budget {
+        let once = Budget::once(context, CONSTANTS_TIME_MAX);
+        let built_max = CONSTANT_BYTES_MAX;
+        Budget { steps_max: Some(STEPS_CONSTANT), built_max, ..once }
     }
 }
 
@@ -144,69 +164,77 @@ impl Patience {
 #[derive(Debug)]
 pub(crate) struct Run<'c> {
     pub(crate) context: &'c Context,
-    patience: Patience,
+    budget: Budget,
     n_items: Cell<u64>,
     n_steps: Cell<u64>,
+    /// Parts of expressions that were computed; some of them cost as much as a row.
+    n_parts: Cell<u64>,
     /// Bytes searched since the last look at the clock.
     searched_bytes: Cell<usize>,
     /// When the clock was looked at first for the current item.
     item_since: Cell<Option<Duration>>,
+    /// Memory of the values that are alive.
     built_bytes: Cell<usize>,
+    /// What of the query's memory is taken for them.
+    reserved_bytes: Cell<usize>,
 }
 
 impl<'c> Run<'c> {
-    /// Starts with the patience of a request: an item that takes much longer is given up.
+    /// Starts with the budget of a request: an item that takes much longer is given up.
     pub(crate) fn of(context: &'c Context, request: &PageRequest<'_>) -> Run<'c> {
-        let PageRequest { deadline, is_brief, .. } = *request;
-        let brief_steps = is_brief.then_some(STEPS_BRIEF);
-        Run::within(context, Patience { deadline, grace: GRACE, since: None, brief_steps })
+        let PageRequest { deadline, is_inline, .. } = *request;
+        let steps_max = is_inline.then_some(STEPS_INLINE);
+        let built_max = BUILT_BYTES_MAX;
+        Run::within(context, Budget { deadline, grace: GRACE, since: None, steps_max, built_max })
     }
 
-    /// Starts with the patience of another run.
-    pub(crate) fn within(context: &'c Context, patience: Patience) -> Run<'c> {
+    /// Starts with the budget of another run.
+    pub(crate) fn within(context: &'c Context, budget: Budget) -> Run<'c> {
         Run {
             context,
-            patience,
+            budget,
             n_items: Cell::new(0),
             n_steps: Cell::new(0),
-            searched_bytes: Cell::new(if patience.since.is_some() { LOOK_BYTES } else { 0 }),
-            item_since: Cell::new(patience.since),
+            n_parts: Cell::new(0),
+            searched_bytes: Cell::new(if budget.since.is_some() { BYTES_PER_CHECK } else { 0 }),
+            item_since: Cell::new(budget.since),
             built_bytes: Cell::new(0),
+            reserved_bytes: Cell::new(0),
         }
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        self.patience
+    pub(crate) fn budget(&self) -> Budget {
+        self.budget
     }
 
     /// Starts the budgets again, for the next item.
     pub(crate) fn next_item(&self) -> Result<()> {
-        if self.patience.brief_steps.is_none() {
+        if self.budget.steps_max.is_none() {
             self.n_steps.set(0);
         }
-        self.item_since.set(self.patience.since);
-        self.built_bytes.set(0);
+        self.item_since.set(self.budget.since);
+        self.settle(0, 0);
         let n_items = self.n_items.get() + 1;
         self.n_items.set(n_items);
-        if n_items.is_multiple_of(ITEMS_PER_LOOK) {
-            self.look()?;
+        if n_items.is_multiple_of(ITEMS_PER_CHECK) {
+            self.check_deadline()?;
         }
         Ok(())
     }
 
-    /// Looks at the clock between two items.
-    fn look(&self) -> Result<()> {
+    /// Checks the deadline between two items.
+    fn check_deadline(&self) -> Result<()> {
         let is_over = |deadline| self.context.env.monotonic() > deadline + WHOLE_GRACE;
-        if self.patience.deadline.is_some_and(is_over) { Err(Error::Timeout) } else { Ok(()) }
+        if self.budget.deadline.is_some_and(is_over) { Err(Error::Timeout) } else { Ok(()) }
     }
 
-    /// Looks at the clock within an item. One that begins late, because all items are needed, has its time too.
-    fn look_within(&self) -> Result<()> {
-        let Some(deadline) = self.patience.deadline else { return Ok(()) };
+    /// Checks the deadline within an item. One that begins late, because all items are needed, has its time too.
+    fn check_deadline_within_item(&self) -> Result<()> {
+        let Some(deadline) = self.budget.deadline else { return Ok(()) };
         let now = self.context.env.monotonic();
         let since = self.item_since.get().unwrap_or(now);
         self.item_since.set(Some(since));
-        let is_over = now > deadline.max(since) + self.patience.grace;
+        let is_over = now > deadline.max(since) + self.budget.grace;
         if is_over || now > deadline + WHOLE_GRACE { Err(Error::Timeout) } else { Ok(()) }
     }
 
@@ -214,15 +242,15 @@ impl<'c> Run<'c> {
     pub(crate) fn step(&self) -> Result<()> {
         let n_steps = self.n_steps.get().saturating_add(1);
         self.n_steps.set(n_steps);
-        if self.patience.brief_steps.is_some_and(|steps_max| n_steps > steps_max) {
+        if self.budget.steps_max.is_some_and(|steps_max| n_steps > steps_max) {
             return Err(Error::Timeout);
         }
         if n_steps > STEPS_PER_ITEM_MAX {
             let limit = usize::try_from(STEPS_PER_ITEM_MAX).unwrap_or(usize::MAX);
             return Err(Error::Limit { what: "the number of rows computed for one item", limit });
         }
-        if n_steps.is_multiple_of(STEPS_PER_LOOK) {
-            self.look_within()?;
+        if n_steps.is_multiple_of(STEPS_PER_CHECK) {
+            self.check_deadline_within_item()?;
         }
         Ok(())
     }
@@ -230,28 +258,134 @@ impl<'c> Run<'c> {
     /// Counts one search in so many bytes, or what takes as long.
     pub(crate) fn work(&self, bytes: usize) -> Result<()> {
         let searched = self.searched_bytes.get().saturating_add(SEARCH_BYTES).saturating_add(bytes);
-        if searched >= LOOK_BYTES {
+        if searched >= BYTES_PER_CHECK {
             self.searched_bytes.set(0);
-            self.look_within()?;
+            self.check_deadline_within_item()?;
         } else {
             self.searched_bytes.set(searched);
         }
-        if self.patience.brief_steps.is_some() {
+        if self.budget.steps_max.is_some() {
             let n_steps = u64::try_from(bytes / BYTES_PER_STEP).unwrap_or(u64::MAX);
             self.n_steps.set(self.n_steps.get().saturating_add(n_steps));
         }
         self.step()
     }
 
-    /// Counts bytes of a value that is built.
-    pub(crate) fn built(&self, bytes: usize) -> Result<()> {
-        let built_bytes = self.built_bytes.get().saturating_add(bytes);
-        self.built_bytes.set(built_bytes);
-        if built_bytes > BUILT_BYTES_MAX {
-            let limit = BUILT_BYTES_MAX;
+    /// Takes memory for a value that is about to be built.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<()> {
+        self.scratch(bytes)?;
+        self.built_bytes.set(self.built_bytes.get().saturating_add(bytes));
+        Ok(())
+    }
+
+    /// Makes sure that there is memory for what is dropped again before anything else is built.
+    pub(crate) fn scratch(&self, bytes: usize) -> Result<()> {
+        if bytes >= BYTES_PER_STEP {
+            self.copied(bytes)?;
+        }
+        self.require(bytes)
+    }
+
+    /// Takes the query's memory for so many bytes beyond those that are alive.
+    fn require(&self, bytes: usize) -> Result<()> {
+        let total = self.built_bytes.get().saturating_add(bytes);
+        if total > self.budget.built_max {
+            let limit = self.budget.built_max;
             return Err(Error::Limit { what: "the bytes built for one item", limit });
         }
+        let reserved = self.reserved_bytes.get();
+        if total > reserved {
+            let more = (total - reserved).next_multiple_of(RESERVED_BYTES);
+            self.context.memory.take(more, self.may_wait())?;
+            self.reserved_bytes.set(reserved + more);
+        }
         Ok(())
+    }
+
+    /// Counts bytes that are about to be copied as work.
+    fn copied(&self, bytes: usize) -> Result<()> {
+        if let Some(steps_max) = self.budget.steps_max {
+            let n_steps = u64::try_from(bytes / BYTES_PER_STEP).unwrap_or(u64::MAX);
+            self.n_steps.set(self.n_steps.get().saturating_add(n_steps));
+            if self.n_steps.get() > steps_max {
+                return Err(Error::Timeout);
+            }
+        }
+        let searched = self.searched_bytes.get().saturating_add(bytes);
+        if searched < BYTES_PER_CHECK {
+            self.searched_bytes.set(searched);
+            return Ok(());
+        }
+        self.searched_bytes.set(0);
+        self.check_deadline_within_item()
+    }
+
+    /// Returns the memory of the values that are alive.
+    pub(crate) fn built(&self) -> usize {
+        self.built_bytes.get()
+    }
+
+    /// Says that of what was built since there were `before` bytes only `kept` are left.
+    pub(crate) fn settle(&self, before: usize, kept: usize) {
+        let built = before.saturating_add(kept).min(self.built_bytes.get());
+        self.built_bytes.set(built);
+        let reserved = self.reserved_bytes.get();
+        if reserved > KEPT_BYTES_MAX && built <= KEPT_BYTES_MAX / 2 {
+            self.context.memory.release(reserved - KEPT_BYTES_MAX);
+            self.reserved_bytes.set(KEPT_BYTES_MAX);
+        }
+    }
+
+    /// Does what [`Run::settle`] does for a value whose memory is known only now.
+    pub(crate) fn settle_to(&self, before: usize, kept: usize) -> Result<()> {
+        self.settle(before, 0);
+        self.require(kept)?;
+        self.built_bytes.set(self.built_bytes.get().saturating_add(kept));
+        Ok(())
+    }
+
+    /// Counts one more part of an expression.
+    pub(crate) fn part(&self) -> Result<()> {
+        let n_parts = self.n_parts.get() + 1;
+        self.n_parts.set(n_parts);
+        if n_parts.is_multiple_of(PARTS_PER_STEP) { self.step() } else { Ok(()) }
+    }
+
+    /// Returns a value of its own, for which memory is taken before it is copied; `None` for numbers that JSON lacks.
+    pub(crate) fn own(&self, datum: Datum<'_>) -> Result<Option<Value>> {
+        self.copy(&datum)?;
+        Ok(datum.into_value())
+    }
+
+    /// Returns a value as part of an array or object that the query computes with, as [`Run::own`] does.
+    pub(crate) fn own_element(&self, datum: Datum<'_>) -> Result<Value> {
+        self.copy(&datum)?;
+        Ok(datum.into_element())
+    }
+
+    /// Takes memory for the copy of a value, unless whoever built it has.
+    fn copy(&self, datum: &Datum<'_>) -> Result<()> {
+        match datum {
+            Datum::Borrowed(value) => self.reserve(value.heap_bytes()),
+            Datum::Shared(value) => self.reserve(value.heap_bytes()),
+            Datum::Owned(_) | Datum::Special(_) => Ok(()),
+        }
+    }
+
+    /// Holds memory beyond the current item.
+    pub(crate) fn held(&self) -> Held<'c> {
+        Held::new(&self.context.memory, self.may_wait())
+    }
+
+    /// What runs inline does not wait for memory.
+    fn may_wait(&self) -> bool {
+        self.budget.steps_max.is_none()
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.context.memory.release(self.reserved_bytes.get());
     }
 }
 

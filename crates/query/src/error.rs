@@ -134,6 +134,11 @@ pub enum Error {
         "the query took longer than a request may take; filter by a partition key or an indexed path, or project less"
     )]
     Timeout,
+    /// Other queries hold the memory that this one needs.
+    #[error(
+        "the queries of this server hold all memory that they may have (option --memory); try again"
+    )]
+    Busy,
     /// The item source failed; the text is for the log.
     #[error("item source failed: {message}")]
     Source {
@@ -173,6 +178,7 @@ impl Error {
             | Error::ResumeFilter(_)
             | Error::Limit { .. }
             | Error::Timeout
+            | Error::Busy
             | Error::Source { .. } => self.to_string(),
         }
     }
@@ -190,6 +196,7 @@ impl Error {
             | Error::ResumeFilter(_)
             | Error::Limit { .. }
             | Error::Timeout
+            | Error::Busy
             | Error::Source { .. } => &[],
         }
     }
@@ -208,6 +215,7 @@ impl Failure for Error {
             | Error::Limit { .. } => Status::BAD_REQUEST,
             Error::NotFinite => Status::NUMBER_NOT_FINITE,
             Error::Timeout => Status::REQUEST_TIMEOUT,
+            Error::Busy => Status::TOO_MANY_REQUESTS,
             Error::Source { status, .. } => *status,
         }
     }
@@ -215,7 +223,14 @@ impl Failure for Error {
     fn is_our_fault(&self) -> bool {
         matches!(self, Error::Source { .. })
     }
+
+    fn retry_after_ms(&self) -> Option<u64> {
+        matches!(self, Error::Busy).then_some(BUSY_MS)
+    }
 }
+
+/// When to come back to a server whose queries hold all their memory.
+const BUSY_MS: u64 = 1000;
 
 fn wrap(name: &str, list: Vec<Value>) -> String {
     let mut object = Object::new();

@@ -15,63 +15,54 @@
 #![warn(missing_docs)]
 
 mod advice;
-mod ahead;
-pub mod ast;
 mod bind;
-mod common_words;
 mod context;
-mod continuation;
 mod error;
 mod eval;
-mod format;
+mod full_text;
 mod functions;
 pub mod index;
-mod item;
-mod language;
-mod lex;
-mod mark;
-mod merged;
+mod memory;
 mod operators;
-mod parse;
-mod parse_cache;
-mod places;
+mod paging;
 mod plan;
 mod policy;
-mod resume;
-mod row;
-mod sort_key;
+mod sdk_plan;
 mod source;
 mod statement;
+mod syntax;
 mod value;
-mod watched;
 
 pub use advice::advice;
 pub use bind::ComputedProperty;
 pub use context::{DistanceFunction, UdfHost, VectorEmbedding};
 pub use error::{Code, Diagnostic, Error, Result, Span};
-pub use language::{FullTextPolicy, Language};
-pub use lex::TEXT_LENGTH_MAX;
-pub use merged::{DEGREE_MAX, MergedSource};
+pub use full_text::language::{FullTextPolicy, Language};
+pub use memory::{MemoryPool, QUERY_BYTES_MAX};
 pub use operators::{Metrics, Page, PageRequest};
-pub use parse::{DEPTH_MAX, SUBQUERY_DEPTH_MAX, parse};
-pub use parse_cache::ParseCache;
-pub use plan::{
-    Features, IndexUsage, Refusal, epk_ranges, needs_gateway_refusal, query_plan,
+pub use paging::resume_filter::ResumeFilter;
+pub use paging::row::Row;
+pub use plan::IndexUsage;
+pub use policy::OrderPolicy;
+pub use sdk_plan::{
+    FILTER_PLACEHOLDER, Features, Refusal, epk_ranges, needs_gateway_refusal, query_plan,
     requires_distribution,
 };
-pub use policy::OrderPolicy;
-pub use resume::ResumeFilter;
-pub use row::Row;
+pub use source::metered_source::MeteredSource;
+pub use source::union_source::{DEGREE_MAX, UnionSource};
 pub use source::{
     Direction, Entries, IndexEntry, ItemIndex, ItemSource, Numbers, Parts, SourceItem, StoredItem,
     System,
 };
 pub use statement::{PrepareOptions, Statement};
-pub use watched::WatchedSource;
+pub use syntax::ast;
+pub use syntax::lex::TEXT_LENGTH_MAX;
+pub use syntax::parse::{DEPTH_MAX, SUBQUERY_DEPTH_MAX, parse};
+pub use syntax::parse_cache::ParseCache;
 
 /// Returns the text of a query as the planner prints it.
 pub fn canonical_text(query: &ast::Query) -> String {
-    format::query(query)
+    syntax::format::query(query)
 }
 
 /// Returns name and one-sentence documentation of every built-in function.

@@ -7,21 +7,28 @@ use model::{Env, Value};
 
 use crate::ast;
 use crate::bind::{self, ComputedProperty, tree};
-use crate::context::{Context, Patience, Run, UdfHost, VectorEmbedding};
-use crate::continuation::keys_bytes_max;
+use crate::context::{Budget, Context, Run, UdfHost, VectorEmbedding};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row};
+use crate::full_text::language::FullTextPolicy;
 use crate::functions::Prepared;
-use crate::language::FullTextPolicy;
+use crate::memory::{MemoryPool, QueryMemory};
 use crate::operators::{self, Page, PageRequest};
-use crate::parse_cache::{ParseCache, Parsed};
+use crate::paging::continuation::keys_bytes_max;
+use crate::paging::resume_filter::ResumeFilter;
 use crate::plan::{self, IndexUsage};
 use crate::policy::OrderPolicy;
-use crate::resume::ResumeFilter;
 use crate::source::ItemSource;
+use crate::syntax::parse_cache::{ParseCache, Parsed};
 
 /// Limit: time for a condition on one item; writers may wait for it.
 const MATCH_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Texts up to this length are not counted: their trees are small, and many are kept.
+const LONG_TEXT: usize = 4096;
+
+/// Bytes of the trees of a text for each of its bytes, about.
+const TREE_BYTES: usize = 100;
 
 /// Everything about the container and the request that a query depends on.
 #[derive(Clone, Debug)]
@@ -46,6 +53,8 @@ pub struct PrepareOptions {
     pub continuation_bytes_max: Option<usize>,
     /// Where trees of texts are remembered, if anywhere.
     pub parses: Option<Arc<ParseCache>>,
+    /// What all queries of the server may hold together; without it each has its own bound only.
+    pub memory: Option<Arc<MemoryPool>>,
 }
 
 impl PrepareOptions {
@@ -62,6 +71,7 @@ impl PrepareOptions {
             resume_filter: None,
             continuation_bytes_max: None,
             parses: None,
+            memory: None,
         }
     }
 }
@@ -72,7 +82,7 @@ pub struct Statement {
     parsed: Arc<Parsed>,
     query: tree::Query,
     context: Context,
-    parameters: Vec<(String, Value)>,
+    parameters: Vec<(String, Arc<Value>)>,
     resume: Option<ResumeFilter>,
 }
 
@@ -104,6 +114,10 @@ impl Statement {
         parameters: &[(String, Value)],
         options: &PrepareOptions,
     ) -> Result<Statement> {
+        let memory = QueryMemory::new(options.memory.clone());
+        if text.len() > LONG_TEXT {
+            memory.take(text.len().saturating_mul(TREE_BYTES), true)?;
+        }
         let parsed = match &options.parses {
             Some(parses) => parses.parse(text)?,
             None => Arc::new(Parsed::new(text)?),
@@ -116,10 +130,14 @@ impl Statement {
             embeddings: options.vector_embeddings.clone(),
             full_text: options.full_text.clone(),
             keys_bytes_max: keys_bytes_max(options.continuation_bytes_max),
+            memory,
         };
-        let query = bind::bind(ast, parameters, &options.computed_properties, &context)?;
+        let share = |(name, value): &(String, Value)| (name.clone(), Arc::new(value.clone()));
+        context.memory.take(parameters.iter().map(|(_, value)| value.heap_bytes()).sum(), true)?;
+        let parameters: Vec<_> = parameters.iter().map(share).collect();
+        let query = bind::bind(ast, &parameters, &options.computed_properties, &context)?;
         let resume = options.resume_filter.clone();
-        Ok(Statement { parsed, query, context, parameters: parameters.to_vec(), resume })
+        Ok(Statement { parsed, query, context, parameters, resume })
     }
 
     /// Prepares the condition of a patch: `FROM c WHERE …` without a SELECT, to be used with
@@ -144,7 +162,7 @@ impl Statement {
     /// # Errors
     /// An evaluation error, such as a user-defined function that threw.
     pub fn matches(&self, item: &Value) -> Result<bool> {
-        let run = Run::within(&self.context, Patience::once(&self.context, MATCH_TIME_MAX));
+        let run = Run::within(&self.context, Budget::once(&self.context, MATCH_TIME_MAX));
         let mut found = false;
         each_row(&self.query, &Frame::root(tree::ITEM_LEVEL, item), &run, &mut |_| {
             found = true;
@@ -163,12 +181,12 @@ impl Statement {
 
     /// Returns whether a page is likely to be over in a moment: the last one of this text was, and nothing foreign runs.
     pub fn is_likely_brief(&self) -> bool {
-        self.context.udf_host.is_none() && self.parsed.is_brief()
+        self.context.udf_host.is_none() && self.parsed.is_inline()
     }
 
     /// Remembers with the text whether a page was over in a moment.
-    pub fn note_brief(&self, is_brief: bool) {
-        self.parsed.set_brief(is_brief);
+    pub fn note_inline(&self, is_inline: bool) {
+        self.parsed.set_inline(is_inline);
     }
 
     /// Describes how the query would run on a source: one operator per line, its input indented below it.
@@ -205,7 +223,7 @@ impl Statement {
     }
 
     /// Returns the parameters.
-    pub fn parameters(&self) -> &[(String, Value)] {
+    pub(crate) fn parameters(&self) -> &[(String, Arc<Value>)] {
         &self.parameters
     }
 

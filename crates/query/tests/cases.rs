@@ -245,11 +245,11 @@ fn outcome(
     let whole = &source;
     for degree in [1, 3] {
         let plain = (0..4).map(|range| nth_range(whole, range, 4)).collect();
-        let plain = query::MergedSource::new(plain, degree);
+        let plain = query::UnionSource::new(plain, degree);
         let policy = index_policy(container);
         let with_index =
             |range| IndexedSource::new(&nth_range(whole, range, 4).items, policy.clone());
-        let with_index = query::MergedSource::new((0..4).map(with_index).collect(), degree);
+        let with_index = query::UnionSource::new((0..4).map(with_index).collect(), degree);
         for items_max in [2, 100] {
             for merged in [&plain as &dyn query::ItemSource, &with_index] {
                 let other = run_all(&statement, merged, items_max).map_err(Outcome::Failed)?;

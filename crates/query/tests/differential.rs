@@ -12,7 +12,7 @@ use indexed::IndexedSource;
 use model::{Env, Value};
 use naive::{Cond, Constants, Operand, Path, Query, Shape, V};
 use query::index::IndexPolicy;
-use query::{ItemSource, MergedSource, PrepareOptions, SourceItem, Statement, WatchedSource};
+use query::{ItemSource, MeteredSource, PrepareOptions, SourceItem, Statement, UnionSource};
 
 /// Sets of documents, and queries on each.
 #[cfg(not(feature = "slow"))]
@@ -265,8 +265,8 @@ struct World {
     whole: MemorySource,
     indexed: IndexedSource,
     /// The same items in three parts, with and without an index, merged as the server does it.
-    merged: MergedSource<IndexedSource>,
-    merged_plain: MergedSource<MemorySource>,
+    merged: UnionSource<IndexedSource>,
+    merged_plain: UnionSource<MemorySource>,
 }
 
 impl World {
@@ -283,9 +283,9 @@ impl World {
             items.iter().filter(|item| item.number % 3 == part).cloned().collect()
         };
         let parts = (0..3).map(|own| IndexedSource::new(&part(own), policy.clone())).collect();
-        let merged = MergedSource::new(parts, 1 + random.below(2));
+        let merged = UnionSource::new(parts, 1 + random.below(2));
         let plain_parts = (0..3).map(|own| MemorySource { items: part(own) }).collect();
-        let merged_plain = MergedSource::new(plain_parts, 1);
+        let merged_plain = UnionSource::new(plain_parts, 1);
         let whole = items.iter().map(|item| {
             SourceItem::new(item.number, item.to_value().unwrap().into_owned(), item.bytes)
         });
@@ -309,7 +309,7 @@ impl World {
         let whole = run_all(&statement, &self.whole, 1000).unwrap();
         assert_eq!(texts(&plain), texts(&whole), "parts of items: {}", context());
         let page = 1 + random.below(5);
-        let timed = WatchedSource::timed(&self.indexed, &options.env);
+        let timed = MeteredSource::timed(&self.indexed, &options.env);
         assert_eq!(run_all(&statement, &timed, page).unwrap(), plain, "timed: {}", context());
         for items_max in [1000, page] {
             let found = run_all(&statement, &self.indexed, items_max).unwrap();

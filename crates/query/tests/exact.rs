@@ -9,7 +9,7 @@ use client::{MemorySource, run_all, stored};
 use indexed::IndexedSource;
 use model::{Env, Value};
 use query::index::{IndexPolicy, TERM_TEXT_BYTES_MAX};
-use query::{ItemSource, MergedSource, PrepareOptions, SourceItem, Statement};
+use query::{ItemSource, PrepareOptions, SourceItem, Statement, UnionSource};
 
 /// Values of which some have one term, some are equal and spelled differently, and some are just not equal.
 fn values() -> Vec<String> {
@@ -148,7 +148,7 @@ fn an_index_finds_what_a_scan_finds() {
     let part = |k: usize| -> Vec<SourceItem> { items.iter().skip(k).step_by(3).cloned().collect() };
     let indexed = IndexedSource::new(&items, IndexPolicy::all());
     let parts = (0..3).map(|k| IndexedSource::new(&part(k), IndexPolicy::all()));
-    let merged = MergedSource::new(parts.collect(), 1);
+    let merged = UnionSource::new(parts.collect(), 1);
     let sources: [&dyn ItemSource; 2] = [&indexed, &merged];
     // Each filter meets each value, and each form of a query several values.
     for (at, value) in values().iter().enumerate() {

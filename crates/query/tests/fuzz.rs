@@ -265,7 +265,7 @@ proptest! {
         for text in ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.a", "SELECT COUNT(1) FROM c"] {
             let statement = Statement::prepare(text, &[], &options).unwrap();
             let request = PageRequest {
-                items_max: 2, bytes_max: 1000, deadline: None, is_brief: false, continuation: Some(&token),
+                items_max: 2, bytes_max: 1000, deadline: None, is_inline: false, continuation: Some(&token),
             };
             let _ = statement.run(&sample(), &request);
         }
@@ -358,7 +358,7 @@ fn quadratic_searches_end() {
             items_max: 2,
             bytes_max: 1000,
             deadline: Some(env.monotonic() + Duration::from_secs(1)),
-            is_brief: false,
+            is_inline: false,
             continuation: None,
         };
         let page = statement.run(&sample(), &request);

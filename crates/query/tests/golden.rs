@@ -18,6 +18,7 @@ fn check(name: &str) {
         n_lines += 1;
         let question = model::json::parse(line.as_bytes()).unwrap();
         let expected = question.get("answer").cloned().unwrap_or(Value::Null);
+        assert!(!answer::is_open(&expected), "a kept answer says something");
         let own = answer::own(&question);
         if own != expected {
             let query = question.get("query").unwrap().to_text();
@@ -42,6 +43,11 @@ fn nearly_right_texts_are_refused_as_the_service_does() {
 #[test]
 fn chains_of_operators_are_read_as_the_service_does() {
     check("chains.jsonl");
+}
+
+#[test]
+fn constant_expressions_have_the_values_that_the_service_computes() {
+    check("expressions.jsonl");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn check(text: &str, expected: &str) {
         items_max: 10,
         bytes_max: 1 << 20,
         deadline: None,
-        is_brief: false,
+        is_inline: false,
         continuation: None,
     };
     let page = statement.run(&source, &request).unwrap();

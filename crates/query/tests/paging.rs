@@ -40,7 +40,7 @@ fn page(
     continuation: Option<&str>,
 ) -> Page {
     let request =
-        PageRequest { items_max: 1000, bytes_max, deadline: None, is_brief: false, continuation };
+        PageRequest { items_max: 1000, bytes_max, deadline: None, is_inline: false, continuation };
     statement.run(source, &request).unwrap()
 }
 
@@ -122,7 +122,7 @@ fn a_deleted_item_does_not_lose_the_place() {
             items_max: 3,
             bytes_max: 1 << 20,
             deadline: None,
-            is_brief: false,
+            is_inline: false,
             continuation,
         };
         let first = statement.run(&source, &request(None)).unwrap();
@@ -163,7 +163,7 @@ fn a_page_ends_in_time_and_still_gets_ahead() {
                 items_max: 100,
                 bytes_max: 1 << 20,
                 deadline: Some(env.monotonic() + Duration::from_millis(250)),
-                is_brief: false,
+                is_inline: false,
                 continuation: continuation.as_deref(),
             };
             let page = statement.run(&slow, &request).unwrap();
@@ -201,7 +201,7 @@ fn an_index_that_comes_or_goes_between_pages_changes_nothing() {
                 items_max: 4,
                 bytes_max: 1 << 20,
                 deadline: None,
-                is_brief: false,
+                is_inline: false,
                 continuation: continuation.as_deref(),
             };
             let page = statement.run(source, &request).unwrap();
@@ -261,7 +261,7 @@ fn page_of(
         items_max,
         bytes_max: 1 << 20,
         deadline: None,
-        is_brief: false,
+        is_inline: false,
         continuation,
     };
     statement.run(source, &request).unwrap()
@@ -306,7 +306,7 @@ fn what_needs_all_items_is_given_up_in_time() {
                 items_max: 100,
                 bytes_max: 1 << 20,
                 deadline,
-                is_brief: false,
+                is_inline: false,
                 continuation: None,
             };
             statement.run(&slow, &request).map(|page| page.rows.len())
@@ -351,7 +351,7 @@ fn a_brief_page_reads_no_long_items_and_makes_few_rows() {
             items_max: 100,
             bytes_max: 1 << 20,
             deadline: None,
-            is_brief: true,
+            is_inline: true,
             continuation: None,
         };
         let page = prepare(text).run(&IndexedSource::new(&items, IndexPolicy::all()), &request);
@@ -394,12 +394,12 @@ fn a_brief_page_is_whole_or_given_up() {
         ("SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n", false),
     ] {
         let statement = prepare(text);
-        let run = |source: &IndexedSource, is_brief| {
+        let run = |source: &IndexedSource, is_inline| {
             let request = PageRequest {
                 items_max: 100,
                 bytes_max: 1 << 20,
                 deadline: None,
-                is_brief,
+                is_inline,
                 continuation: None,
             };
             statement.run(source, &request).map(|page| format!("{:?}", page.rows))
@@ -431,7 +431,7 @@ fn following_an_index_ends_in_time_and_still_gets_ahead() {
             items_max: 100,
             bytes_max: 1 << 20,
             deadline: Some(env.monotonic() + Duration::from_millis(450)),
-            is_brief: false,
+            is_inline: false,
             continuation: continuation.as_deref(),
         };
         let page = statement.run(&indexed, &request).unwrap();
@@ -509,7 +509,7 @@ fn a_continuation_of_another_kind_is_refused() {
             items_max: 2,
             bytes_max: 1 << 20,
             deadline: None,
-            is_brief: false,
+            is_inline: false,
             continuation: None,
         };
         statement.run(&source, &request).unwrap().continuation.unwrap()
@@ -520,7 +520,7 @@ fn a_continuation_of_another_kind_is_refused() {
             items_max: 2,
             bytes_max: 1 << 20,
             deadline: None,
-            is_brief: false,
+            is_inline: false,
             continuation: Some(&continuation),
         };
         assert!(matches!(taker.run(&source, &request), Err(Error::Continuation)));

@@ -11,6 +11,7 @@
 pub mod binary;
 mod error;
 mod item;
+mod memory;
 mod mend;
 mod names;
 mod number;
@@ -27,9 +28,10 @@ mod write;
 
 pub use error::{JsonError, JsonFault};
 pub use item::{
-    ITEM_BYTES_MAX, ItemBody, ItemError, Outline, SYSTEM_PROPERTIES, with_attachment_properties,
-    with_system_properties,
+    ITEM_BYTES_MAX, ItemBody, ItemError, ItemText, Outline, SYSTEM_PROPERTIES,
+    with_attachment_properties, with_system_properties,
 };
+pub use memory::{ALLOCATION_BYTES, ELEMENT_BYTES, MEMBER_BYTES, slice_bytes, tree_bytes_max};
 pub use mend::parse_mended;
 pub use number::{Number, double_text, is_plain_number};
 pub use object::Object;

@@ -49,6 +49,20 @@ impl Number {
         double.is_finite().then(|| Number(Repr::Float(without_negative_zero(double))))
     }
 
+    /// Makes a number that a query computes with inside arrays and objects: also NaN, infinite or −0. No answer may have
+    /// one that is not finite; [`Number::is_finite`] tells.
+    pub const fn computed(double: f64) -> Number {
+        Number(Repr::Float(double))
+    }
+
+    /// Says whether JSON can hold the number; only computed ones may be NaN or infinite.
+    pub fn is_finite(&self) -> bool {
+        match &self.0 {
+            Repr::Int(_) | Repr::Text(..) => true,
+            Repr::Float(double) => double.is_finite(),
+        }
+    }
+
     /// Takes the spelling of a number that the reader has found well formed and in range.
     pub(super) fn from_checked_text(text: &str) -> Number {
         let has_fraction_or_exponent = text.bytes().any(|b| matches!(b, b'.' | b'e' | b'E'));
@@ -67,7 +81,8 @@ impl Number {
         }
     }
 
-    /// Returns the value as a double, rounding integers beyond 2^53. Never NaN, infinite or −0.
+    /// Returns the value as a double, rounding integers beyond 2^53. Never NaN, infinite or −0, unless it is
+    /// [`Number::computed`].
     pub fn as_f64(&self) -> f64 {
         match &self.0 {
             #[expect(clippy::cast_precision_loss, reason = "documented rounding")]
@@ -87,6 +102,14 @@ impl Number {
     /// Returns the integer if the number is kept as one: `7`, and not `7.0`. Arithmetic on two such is exact.
     pub fn kept_integer(&self) -> Option<i64> {
         if let Repr::Int(integer) = self.0 { Some(integer) } else { None }
+    }
+
+    /// Returns the bytes of a spelling that is kept.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Int(_) | Repr::Float(_) => 0,
+            Repr::Text(_, text) => text.len() + super::ALLOCATION_BYTES,
+        }
     }
 
     /// Says whether the value is an integer, of any size.
@@ -117,7 +140,9 @@ impl Number {
     pub(super) fn write_computed_to(&self, target: &mut impl Target) {
         match &self.0 {
             Repr::Int(integer) => target.text(itoa::Buffer::new().format(*integer)),
-            Repr::Float(double) | Repr::Text(double, _) => target.text(&double_text(*double)),
+            Repr::Float(double) | Repr::Text(double, _) => {
+                target.text(&double_text(without_negative_zero(*double)));
+            }
         }
     }
 
@@ -136,13 +161,15 @@ impl From<i64> for Number {
 }
 
 impl Ord for Number {
-    /// Compares by exact value.
+    /// Compares by exact value. NaN, which only [`Number::computed`] makes, is one value above all others.
     fn cmp(&self, other: &Number) -> Ordering {
         match (self.worth(), other.worth()) {
             (Worth::Int(a), Worth::Int(b)) => a.cmp(&b),
             (Worth::Int(a), Worth::Float(b)) => order_mixed(a, b),
             (Worth::Float(a), Worth::Int(b)) => order_mixed(b, a).reverse(),
-            (Worth::Float(a), Worth::Float(b)) => a.total_cmp(&b),
+            (Worth::Float(a), Worth::Float(b)) => {
+                a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+            }
         }
     }
 }
@@ -187,7 +214,7 @@ fn exact_i64(double: f64) -> Option<i64> {
 
 /// Compares an integer with a double without rounding either.
 fn order_mixed(integer: i64, double: f64) -> Ordering {
-    if double >= I64_END {
+    if double >= I64_END || double.is_nan() {
         return Ordering::Less;
     }
     if double < -I64_END {
@@ -250,7 +277,9 @@ pub fn double_text(double: f64) -> String {
 fn significant(double: f64, n_digits: usize) -> String {
     let scientific = format!("{double:.*e}", n_digits.saturating_sub(1));
     // Only numbers that are none have no exponent.
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return scientific.replace("inf", "Infinity");
+    };
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
     let mut digits = mantissa.replace('.', "");

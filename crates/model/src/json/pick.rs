@@ -81,7 +81,7 @@ pub(super) type Name<'t> = (&'t [u8], bool);
 
 /// Whether the scanner stands behind the value, or somewhere inside because all was found.
 #[derive(PartialEq, Eq)]
-enum Place {
+enum StoppedAt {
     Behind,
     Inside,
 }
@@ -92,19 +92,19 @@ impl<'t> Scanner<'t> {
         &mut self,
         picks: &[(String, Picks)],
         n_wanted: usize,
-    ) -> Result<(Value, Place), JsonError> {
+    ) -> Result<(Value, StoppedAt), JsonError> {
         if self.peek() != Some(b'{') {
             self.skip()?;
-            return Ok((Value::Null, Place::Behind));
+            return Ok((Value::Null, StoppedAt::Behind));
         }
         let mut object = Object::with_capacity(n_wanted);
         if n_wanted == 0 {
-            return Ok((Value::Object(object), Place::Inside));
+            return Ok((Value::Object(object), StoppedAt::Inside));
         }
         self.at += 1;
         loop {
             let Some(name) = self.next_name()? else {
-                return Ok((Value::Object(object), Place::Behind));
+                return Ok((Value::Object(object), StoppedAt::Behind));
             };
             let Some((name, below)) = picks.iter().find(|(own, _)| is(name, own)) else {
                 self.skip()?;
@@ -116,7 +116,7 @@ impl<'t> Scanner<'t> {
                 Picks::Members(members) => {
                     let start = self.at;
                     let (value, place) = self.members(members, members.len())?;
-                    if place == Place::Inside && !is_last {
+                    if place == StoppedAt::Inside && !is_last {
                         self.at = start;
                         self.skip()?;
                     }
@@ -125,7 +125,7 @@ impl<'t> Scanner<'t> {
             };
             object.push_new(name.clone(), value);
             if is_last {
-                return Ok((Value::Object(object), Place::Inside));
+                return Ok((Value::Object(object), StoppedAt::Inside));
             }
         }
     }

@@ -95,7 +95,7 @@ enum Expects {
 
 /// What was read; where it stands is in the reader.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum ReaderStep {
     BeginObject,
     EndObject,
     BeginArray,
@@ -109,7 +109,7 @@ enum Step {
     EndOfText,
 }
 
-type StepResult = Result<Step, JsonFault>;
+type StepResult = Result<ReaderStep, JsonFault>;
 
 impl<'a> Reader<'a> {
     /// Starts at the beginning of `text`.
@@ -145,17 +145,17 @@ impl<'a> Reader<'a> {
     #[expect(clippy::should_implement_trait, reason = "an iterator of results hides the end check")]
     pub fn next(&mut self) -> Result<Option<Event<'a>>, JsonError> {
         let event = match self.step().map_err(|fault| self.located(fault))? {
-            Step::BeginObject => Event::BeginObject,
-            Step::EndObject => Event::EndObject,
-            Step::BeginArray => Event::BeginArray,
-            Step::EndArray => Event::EndArray,
-            Step::Name => Event::Name(self.last_text()),
-            Step::String => Event::String(self.last_text()),
-            Step::Number => Event::Number(&self.text[self.event_start..self.at]),
-            Step::True => Event::Bool(true),
-            Step::False => Event::Bool(false),
-            Step::Null => Event::Null,
-            Step::EndOfText => return Ok(None),
+            ReaderStep::BeginObject => Event::BeginObject,
+            ReaderStep::EndObject => Event::EndObject,
+            ReaderStep::BeginArray => Event::BeginArray,
+            ReaderStep::EndArray => Event::EndArray,
+            ReaderStep::Name => Event::Name(self.last_text()),
+            ReaderStep::String => Event::String(self.last_text()),
+            ReaderStep::Number => Event::Number(&self.text[self.event_start..self.at]),
+            ReaderStep::True => Event::Bool(true),
+            ReaderStep::False => Event::Bool(false),
+            ReaderStep::Null => Event::Null,
+            ReaderStep::EndOfText => return Ok(None),
         };
         Ok(Some(event))
     }
@@ -172,15 +172,19 @@ impl<'a> Reader<'a> {
         let outer_depth = self.depth - 1;
         while self.depth > outer_depth {
             match self.step().map_err(|fault| self.located(fault))? {
-                Step::String | Step::Number | Step::True | Step::False | Step::Null => {
+                ReaderStep::String
+                | ReaderStep::Number
+                | ReaderStep::True
+                | ReaderStep::False
+                | ReaderStep::Null => {
                     n_scalars += 1;
                 }
-                Step::BeginObject
-                | Step::EndObject
-                | Step::BeginArray
-                | Step::EndArray
-                | Step::Name => {}
-                Step::EndOfText => return Err(self.located(JsonFault::End)),
+                ReaderStep::BeginObject
+                | ReaderStep::EndObject
+                | ReaderStep::BeginArray
+                | ReaderStep::EndArray
+                | ReaderStep::Name => {}
+                ReaderStep::EndOfText => return Err(self.located(JsonFault::End)),
             }
         }
         Ok(n_scalars)
@@ -211,29 +215,31 @@ impl<'a> Reader<'a> {
         self.event_start = self.at;
         match self.expects {
             Expects::CommaOrEnd if self.depth == 0 => match next {
-                None => Ok(Step::EndOfText),
+                None => Ok(ReaderStep::EndOfText),
                 Some(_) => Err(JsonFault::Trailing),
             },
             Expects::CommaOrEnd => self.comma_or_end(next),
             Expects::FirstNameOrEnd if next == Some(b'}') => self.close_object(),
             Expects::FirstNameOrEnd => self.name(next),
-            Expects::FirstElementOrEnd if next == Some(b']') => Ok(self.close(Step::EndArray)),
+            Expects::FirstElementOrEnd if next == Some(b']') => {
+                Ok(self.close(ReaderStep::EndArray))
+            }
             Expects::Value | Expects::FirstElementOrEnd => self.value(next),
         }
     }
 
     fn value(&mut self, next: Option<u8>) -> StepResult {
         match next {
-            Some(b'"') => self.string(Step::String),
+            Some(b'"') => self.string(ReaderStep::String),
             Some(b'{') => {
                 self.names.open();
-                self.open(Step::BeginObject, Expects::FirstNameOrEnd)
+                self.open(ReaderStep::BeginObject, Expects::FirstNameOrEnd)
             }
-            Some(b'[') => self.open(Step::BeginArray, Expects::FirstElementOrEnd),
+            Some(b'[') => self.open(ReaderStep::BeginArray, Expects::FirstElementOrEnd),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word(b"true", Step::True),
-            Some(b'f') => self.word(b"false", Step::False),
-            Some(b'n') => self.word(b"null", Step::Null),
+            Some(b't') => self.word(b"true", ReaderStep::True),
+            Some(b'f') => self.word(b"false", ReaderStep::False),
+            Some(b'n') => self.word(b"null", ReaderStep::Null),
             other => Err(unexpected(other)),
         }
     }
@@ -248,7 +254,7 @@ impl<'a> Reader<'a> {
                 if is_object { self.name(next) } else { self.value(next) }
             }
             (Some(b'}'), true) => self.close_object(),
-            (Some(b']'), false) => Ok(self.close(Step::EndArray)),
+            (Some(b']'), false) => Ok(self.close(ReaderStep::EndArray)),
             (other, _) => Err(unexpected(other)),
         }
     }
@@ -257,7 +263,7 @@ impl<'a> Reader<'a> {
         if next != Some(b'"') {
             return Err(unexpected(next));
         }
-        self.string(Step::Name)?;
+        self.string(ReaderStep::Name)?;
         if !self.names.push(self.last_text()) && self.leniency == Leniency::None {
             self.at = self.event_start;
             return Err(JsonFault::DuplicateName);
@@ -267,16 +273,16 @@ impl<'a> Reader<'a> {
             other => return Err(unexpected(other)),
         }
         self.expects = Expects::Value;
-        Ok(Step::Name)
+        Ok(ReaderStep::Name)
     }
 
-    fn open(&mut self, step: Step, expects: Expects) -> StepResult {
+    fn open(&mut self, step: ReaderStep, expects: Expects) -> StepResult {
         if self.depth == DEPTH_MAX {
             return Err(JsonFault::Depth);
         }
         self.at += 1;
         self.depth += 1;
-        self.objects = self.objects << 1 | u128::from(matches!(step, Step::BeginObject));
+        self.objects = self.objects << 1 | u128::from(matches!(step, ReaderStep::BeginObject));
         self.expects = expects;
         Ok(step)
     }
@@ -285,10 +291,10 @@ impl<'a> Reader<'a> {
         if !self.names.close() && self.leniency == Leniency::None {
             return Err(JsonFault::DuplicateName);
         }
-        Ok(self.close(Step::EndObject))
+        Ok(self.close(ReaderStep::EndObject))
     }
 
-    fn close(&mut self, step: Step) -> Step {
+    fn close(&mut self, step: ReaderStep) -> ReaderStep {
         self.at += 1;
         self.depth -= 1;
         self.objects >>= 1;
@@ -296,7 +302,7 @@ impl<'a> Reader<'a> {
         step
     }
 
-    fn string(&mut self, step: Step) -> StepResult {
+    fn string(&mut self, step: ReaderStep) -> StepResult {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
         let end = start + scan::plain_length(bytes.get(start..).unwrap_or_default());
@@ -318,10 +324,10 @@ impl<'a> Reader<'a> {
         }
         self.at = end.at;
         self.expects = Expects::CommaOrEnd;
-        Ok(Step::Number)
+        Ok(ReaderStep::Number)
     }
 
-    fn word(&mut self, word: &[u8], step: Step) -> StepResult {
+    fn word(&mut self, word: &[u8], step: ReaderStep) -> StepResult {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         if !rest.starts_with(word) {
             return Err(if word.starts_with(rest) {

@@ -7,7 +7,7 @@ use crate::ast::{self, Collection, ExprKind, Selection};
 use crate::bind::query::{each_operand, is_aggregate};
 use crate::error::{Error, Result};
 use crate::functions::{self, Role};
-use crate::parse;
+use crate::syntax::parse;
 
 /// One computed property of a container, checked.
 #[derive(Clone, Debug)]
@@ -23,9 +23,7 @@ impl ComputedProperty {
     /// # Errors
     /// The mistake in the text, or [`Error::Unplannable`] when a rule of computed properties is broken.
     pub fn parse(name: &str, query: &str) -> Result<ComputedProperty> {
-        let refuse = |reason: &str| {
-            Error::Unplannable(format!("computed property '{name}' is invalid: {reason}"))
-        };
+        let refuse = |reason: &str| Error::Unplannable(reason.to_owned());
         if matches!(name, "" | "id" | "_rid" | "_ts" | "_etag" | "_self" | "_attachments") {
             return Err(refuse("the name is reserved"));
         }

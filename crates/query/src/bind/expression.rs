@@ -10,20 +10,23 @@ use super::tree::{Expr, ITEM_LEVEL};
 use super::{Binder, Clause, Stage};
 use crate::ast::{self, BinaryOp, ExprKind, SubqueryKind, UnaryOp};
 use crate::error::{Diagnostic, Span};
-use crate::eval::LikePattern;
-use crate::format;
+use crate::eval::{LikePattern, SEEN_BYTES};
+use crate::full_text::language::Language;
 use crate::functions::{
-    self, Arity, Function, Prepared, Role, ShapeArgument, VectorOptions, check_vector_options,
-    pattern_arguments, prepare_regex, prepare_text, prepare_vector,
+    self, Arity, Function, Prepared, Role, ShapeArgument, VectorOptions, pattern_arguments,
+    prepare_regex, prepare_text, prepare_vector, shape_bytes_max, value_words_bytes,
 };
-use crate::language::Language;
-use crate::value::{Datum, Step, value_key};
+use crate::syntax::format;
+use crate::value::{Datum, Step, key_bytes_max, value_key};
 
 /// From this many constants on, IN looks up a set.
 const IN_SET_MIN: usize = 8;
 
 /// Limit: regular expressions of one query that are kept compiled, a few MiB each at most; others are compiled for each row.
 const REGEXES_MAX: usize = 32;
+
+/// Bytes of a compiled regular expression for each byte of its pattern, about; how its repetitions grow is bounded elsewhere.
+const PATTERN_BYTES: usize = 64;
 
 impl Binder<'_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Expr {
@@ -53,7 +56,7 @@ impl Binder<'_> {
             ExprKind::Special(number) => Expr::Constant(Some(Datum::Special(*number))),
             // A parameter that the request does not have is undefined.
             ExprKind::Parameter(name) => {
-                Expr::Constant(self.parameter(name).cloned().map(Datum::Owned))
+                Expr::Constant(self.parameter(name).cloned().map(Datum::Shared))
             }
             ExprKind::Identifier(name) => self.identifier(name, span),
             ExprKind::Path { base, steps } => self.path(base, steps, span),
@@ -131,8 +134,9 @@ impl Binder<'_> {
     }
 
     fn object(&mut self, members: &[(ast::Name, ast::Expr)]) -> Expr {
-        for (index, (name, _)) in members.iter().enumerate() {
-            if members.iter().take(index).any(|(own, _)| own.text == name.text) {
+        let mut names = HashSet::with_capacity(members.len());
+        for (name, _) in members {
+            if !names.insert(name.text.as_str()) {
                 self.report(repeated_name(&name.text, name.span));
             }
         }
@@ -212,7 +216,8 @@ impl Binder<'_> {
         let ast::Step::Computed(index) = step else { return Step::from_ast(step) };
         let index = match &index.kind {
             ExprKind::Literal(value) => value,
-            ExprKind::Parameter(name) => self.parameter(name)?,
+            ExprKind::Parameter(name) => &**self.parameter(name)?,
+            ExprKind::Special(_) => return Some(Step::Never),
             _ => return None,
         };
         matches!(index, Value::String(_) | Value::Number(_))
@@ -267,8 +272,13 @@ impl Binder<'_> {
     fn is_in(&mut self, needle: &ast::Expr, list: &[ast::Expr]) -> Expr {
         let needle = self.boxed(needle);
         let list = self.list(list);
-        if list.len() >= IN_SET_MIN && list.iter().all(|expr| constant(expr).is_some()) {
-            let values = list.iter().filter_map(|expr| constant(expr)?.and_then(Datum::value));
+        let values = || list.iter().filter_map(|expr| constant(expr)?.and_then(Datum::value));
+        let bytes = || values().map(|value| value.heap_bytes() + key_bytes_max(value) + SEEN_BYTES);
+        if list.len() >= IN_SET_MIN
+            && list.iter().all(|expr| constant(expr).is_some())
+            && self.keep(bytes().sum())
+        {
+            let values = values();
             let values: Vec<Value> = values.cloned().collect();
             let keys: HashSet<Vec<u8>> =
                 values.iter().map(|value| value_key(Some(value))).collect();
@@ -282,6 +292,7 @@ impl Binder<'_> {
         let pattern = self.boxed(pattern);
         if let Some(Some(constant)) = constant(&pattern)
             && let Some(pattern) = constant.as_text()
+            && self.keep(LikePattern::bytes_max(pattern))
         {
             return Expr::Like(text, LikePattern::new(pattern, escape));
         }
@@ -316,9 +327,16 @@ impl Binder<'_> {
         if let (Role::Aggregate(kind), [argument]) = (function.role, arguments) {
             return self.aggregate(kind, argument, span);
         }
+        if let Some(arguments) = self.timespan(function, arguments, span) {
+            return Expr::Call { function, arguments, prepared: Prepared::Nothing };
+        }
+        let bound = self.list(arguments);
+        if function.name == "VECTORDISTANCE" {
+            self.check_vector_search(arguments);
+        }
         let prepared_vector = self.prepared_vector(function, arguments);
         let language = self.language(arguments);
-        let arguments = self.list(arguments);
+        let arguments = bound;
         let prepared = match prepared_vector {
             Some(prepared) => prepared,
             None => self.prepared(function, &arguments, language),
@@ -344,12 +362,18 @@ impl Binder<'_> {
         match function.name {
             "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" | "FULLTEXTCONTAINSANY" => {
                 let terms: Option<Vec<_>> = arguments.iter().skip(1).map(constant).collect();
+                let bytes = |terms: &Vec<Option<&Datum<'_>>>| {
+                    let values = terms.iter().filter_map(|term| term.as_ref()?.value());
+                    values.map(value_words_bytes).sum()
+                };
+                let terms = terms.filter(|terms| self.keep(bytes(terms)));
                 prepare_text(language, terms.as_deref())
             }
             "_FULLTEXTWORDCOUNT" | "_FULLTEXTSCORE" => prepare_text(language, None),
             "ST_WITHIN" | "ST_INTERSECTS" | "ST_DISTANCE" => {
                 let shape = |argument: &Expr| match constant(argument) {
                     None => ShapeArgument::Varies,
+                    Some(datum) if !self.keep(shape_bytes_max(datum)) => ShapeArgument::Varies,
                     Some(datum) => ShapeArgument::of_constant(
                         datum.and_then(Datum::value),
                         self.context.is_geometry,
@@ -364,7 +388,8 @@ impl Binder<'_> {
     fn prepared_regex(&mut self, name: &str, arguments: &[Expr]) -> Option<Prepared> {
         let pattern = pattern_arguments(name, arguments)?;
         let pattern: Vec<_> = pattern.into_iter().map(constant).collect::<Option<_>>()?;
-        if self.n_regexes == REGEXES_MAX {
+        let bytes = pattern.first().copied().flatten().and_then(Datum::as_text).map_or(0, str::len);
+        if self.n_regexes == REGEXES_MAX || !self.keep(bytes.saturating_mul(PATTERN_BYTES)) {
             return None;
         }
         self.n_regexes += 1;
@@ -377,19 +402,12 @@ impl Binder<'_> {
         self.context.full_text.language(path.as_deref())
     }
 
-    /// Returns the settings of a vector comparison, and reports options out of range.
+    /// Returns the settings of a vector comparison.
     pub(super) fn vector_options(&mut self, arguments: &[ast::Expr]) -> VectorOptions {
         let path = arguments.iter().find_map(|argument| self.document_path(argument));
-        let options = arguments.get(3).map(|options| (self.expr(options), options.span));
-        let value = options
-            .as_ref()
-            .and_then(|(expr, span)| Some((constant(expr)?.and_then(Datum::value)?, *span)));
-        let problem = value.and_then(|(value, span)| check_vector_options(value, span));
-        let prepared = prepare_vector(self.context, path.as_deref(), value.map(|(value, _)| value));
-        if let Some(problem) = problem {
-            self.report(problem);
-        }
-        prepared
+        let options = arguments.get(3).map(|options| self.expr(options));
+        let value = options.as_ref().and_then(|expr| constant(expr)?.and_then(Datum::value));
+        prepare_vector(self.context, path.as_deref(), value)
     }
 
     /// Returns the names of a path below a variable. What is constant is a name too: `c[@name]`.

@@ -20,12 +20,14 @@ impl Binder<'_> {
     }
 
     fn compute(&self, expr: &Expr) -> Option<Maybe<'static>> {
-        let run = Run::within(self.context, self.patience);
+        let run = Run::within(self.context, self.budget);
         let value = eval(expr, &Frame::EMPTY, &run).ok()?;
-        Some(value.and_then(|datum| match datum {
-            Datum::Special(double) => Some(Datum::Special(double)),
-            datum => datum.into_value().map(Datum::Owned),
-        }))
+        let Some(datum) = value else { return Some(None) };
+        if let Datum::Special(double) = datum {
+            return Some(Some(Datum::Special(double)));
+        }
+        let value = run.own_element(datum).ok()?;
+        self.keep(value.heap_bytes()).then_some(Some(Datum::Owned(value)))
     }
 }
 

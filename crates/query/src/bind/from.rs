@@ -2,7 +2,7 @@
 
 use super::Binder;
 use super::expression::unresolved;
-use super::query::{Place, base_without_from};
+use super::query::{Nesting, base_without_from};
 use super::scope::Binding;
 use super::tree::{Base, Collection, Expr, ITEM_LEVEL, Source};
 use crate::ast;
@@ -43,7 +43,7 @@ impl Binder<'_> {
             ast::Collection::Subquery(query) => {
                 self.check_rank_subquery(source.collection_span);
                 let aggregates_allowed = std::mem::replace(&mut self.aggregates_allowed, false);
-                let place = if is_root { Place::FirstSource } else { Place::Row };
+                let place = if is_root { Nesting::FirstSource } else { Nesting::Row };
                 let bound = self.query(query, place);
                 self.aggregates_allowed = aggregates_allowed;
                 let level = self.new_level();

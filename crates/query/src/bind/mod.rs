@@ -11,14 +11,20 @@ pub(crate) mod query;
 pub(crate) mod rank;
 mod scope;
 mod sort_path;
+mod timespan;
 pub(crate) mod tree;
+mod vector_options;
 
 pub use computed::ComputedProperty;
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use model::Value;
 
 use crate::ast;
-use crate::context::{Context, Patience};
+use crate::context::{Budget, Context};
 use crate::error::{Diagnostic, Error, Result, Span};
 use scope::{Binding, GroupScope};
 
@@ -28,18 +34,23 @@ pub(crate) const JOINS_MAX: usize = 10;
 /// Limit: calls of user-defined functions in a whole text, as the service has it.
 pub(crate) const UDF_CALLS_MAX: usize = 10;
 
+/// Limit: memory of the constants of a query, and of what is prepared with them.
+const CONSTANTS_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// Binds a whole query.
 pub(crate) fn bind(
     query: &ast::Query,
-    parameters: &[(String, Value)],
+    parameters: &[(String, Arc<Value>)],
     computed: &[ComputedProperty],
     context: &Context,
 ) -> Result<tree::Query> {
     let mut binder = Binder {
-        parameters,
+        // The first of two with one name counts.
+        parameters: parameters.iter().rev().map(|(name, value)| (&**name, value)).collect(),
+        constants_bytes: Cell::new(0),
         computed,
         context,
-        patience: Patience::for_constants(context),
+        budget: Budget::for_constants(context),
         n_regexes: 0,
         n_joins: 0,
         n_udf_calls: 0,
@@ -59,11 +70,13 @@ pub(crate) fn bind(
 }
 
 struct Binder<'b> {
-    parameters: &'b [(String, Value)],
+    parameters: HashMap<&'b str, &'b Arc<Value>>,
+    /// What constants hold so far.
+    constants_bytes: Cell<usize>,
     computed: &'b [ComputedProperty],
     context: &'b Context,
     /// For constants.
-    patience: Patience,
+    budget: Budget,
     /// How many regular expressions are compiled.
     n_regexes: usize,
     n_joins: usize,
@@ -143,7 +156,19 @@ impl Binder<'_> {
         level
     }
 
-    fn parameter(&self, name: &str) -> Option<&Value> {
-        self.parameters.iter().find(|(own, _)| own == name).map(|(_, value)| value)
+    fn parameter(&self, name: &str) -> Option<&Arc<Value>> {
+        self.parameters.get(name).copied()
+    }
+
+    /// Takes memory for what is kept as long as the query; `false` when there is none left for it, and it has to be
+    /// computed with the rows.
+    fn keep(&self, bytes: usize) -> bool {
+        let total = self.constants_bytes.get().saturating_add(bytes);
+        let is_kept =
+            total <= CONSTANTS_BYTES_MAX && self.context.memory.take(bytes, false).is_ok();
+        if is_kept {
+            self.constants_bytes.set(total);
+        }
+        is_kept
     }
 }

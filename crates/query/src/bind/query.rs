@@ -1,6 +1,6 @@
 //! Clauses.
 
-use model::Value;
+use std::collections::HashSet;
 
 use super::aggregate::has_aggregate_or_subquery;
 use super::scope::GroupScope;
@@ -9,12 +9,12 @@ use super::tree::{Base, Expr, Grouping, ITEM_LEVEL, OrderKey, Projection, Query}
 use super::{Binder, Clause, Stage};
 use crate::ast::{self, Count, CountKind, Direction, ExprKind, Selection};
 use crate::error::{Code, Diagnostic, Span};
-use crate::format;
 use crate::functions::{self, Role, is_vector};
+use crate::syntax::format;
 
 /// Where a query stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(super) enum Nesting {
     /// It is the whole text.
     Root,
     /// It is the first input set of the whole text, or of such a one.
@@ -32,13 +32,13 @@ fn not_a_path() -> Diagnostic {
 impl Binder<'_> {
     /// Binds the query that runs over all items.
     pub(super) fn root_query(&mut self, query: &ast::Query) -> Query {
-        self.query(query, Place::Root)
+        self.query(query, Nesting::Root)
     }
 
     /// Binds a subquery over the row around it.
     pub(super) fn subquery(&mut self, query: &ast::Query) -> Query {
         let aggregates_allowed = std::mem::replace(&mut self.aggregates_allowed, false);
-        let bound = self.query(query, Place::Row);
+        let bound = self.query(query, Nesting::Row);
         self.aggregates_allowed = aggregates_allowed;
         bound
     }
@@ -65,7 +65,7 @@ impl Binder<'_> {
         }
     }
 
-    pub(super) fn query(&mut self, query: &ast::Query, place: Place) -> Query {
+    pub(super) fn query(&mut self, query: &ast::Query, place: Nesting) -> Query {
         if query.select.top.is_some() && query.offset_limit.is_some() {
             let message = "A TOP cannot be used in the same query or subquery as an OFFSET.";
             self.report(Diagnostic::sc(2205, message, query.span));
@@ -74,7 +74,7 @@ impl Binder<'_> {
         let outer_rank = std::mem::replace(&mut self.rank, rank);
         let n_names = self.scope.len();
         self.check_rank_joins(query);
-        let from = self.from(&query.from, place != Place::Row);
+        let from = self.from(&query.from, place != Nesting::Row);
         let clause = std::mem::replace(&mut self.clause, Clause::Filter);
         let filter = query.filter.as_ref().map(|filter| self.expr(filter));
         self.clause = Clause::Other;
@@ -96,7 +96,11 @@ impl Binder<'_> {
         };
         if is_grouped {
             let level = self.new_level();
-            let keys_text = query.group_by.iter().map(format::identity).collect();
+            // A key that is refused stands for nothing, so mistakes in its text are also found in the select list.
+            let text = |key: &ast::Expr| {
+                if self.has_property(key) { format::identity(key) } else { String::new() }
+            };
+            let keys_text = query.group_by.iter().map(text).collect();
             self.groups.push(GroupScope {
                 level,
                 keys: keys_text,
@@ -105,7 +109,7 @@ impl Binder<'_> {
             });
             self.aggregates_allowed = true;
         }
-        if place != Place::Root {
+        if place != Nesting::Root {
             self.check_suborder(query);
         }
         bound.order = self.order(query, is_grouped);
@@ -120,7 +124,7 @@ impl Binder<'_> {
             }
         }
         self.check_sort_paths(&mut bound);
-        if place == Place::Root {
+        if place == Nesting::Root {
             self.window(query, &mut bound);
         } else {
             self.check_subwindow(query);
@@ -162,9 +166,10 @@ impl Binder<'_> {
             Selection::List(list) => {
                 let names = ast::Query::output_names(list);
                 let mut members: Vec<(String, Expr)> = Vec::with_capacity(list.len());
+                let mut seen = HashSet::with_capacity(list.len());
                 for (item, name) in list.iter().zip(names) {
                     let value = self.expr(&item.expr);
-                    if members.iter().any(|(own, _)| *own == name)
+                    if !seen.insert(name.clone())
                         && let Some(span) = name_span(item)
                     {
                         self.report(repeated_name(&name, span));
@@ -200,11 +205,16 @@ impl Binder<'_> {
         };
         self.clause = Clause::OrderBy;
         let is_single = order.items.len() == 1;
+        let are_paths = order.items.iter().all(|item| is_path(&item.expr));
         let mut keys = Vec::new();
         for item in &order.items {
             if is_grouped && query.group_by.is_empty() {
-                // The only row has no order; its key is still checked for names.
-                self.expr_of_rows(&item.expr);
+                // The only row has no order; its key is still checked for names, and if it is computed as a group's.
+                if are_paths {
+                    self.expr_of_rows(&item.expr);
+                } else {
+                    self.expr(&item.expr);
+                }
                 continue;
             }
             keys.extend(self.order_key(item, is_single));
@@ -293,7 +303,7 @@ impl Binder<'_> {
         let number = match &count.kind {
             CountKind::Literal(number) => number.map(u64::from),
             CountKind::Parameter(name) => {
-                let integer = self.parameter(name).and_then(Value::as_i64);
+                let integer = self.parameter(name).and_then(|value| value.as_i64());
                 integer.and_then(|number| u32::try_from(number).ok()).map(u64::from)
             }
         };
@@ -301,6 +311,15 @@ impl Binder<'_> {
             self.report(Diagnostic::sc(code, message, count.span));
             0
         })
+    }
+}
+
+/// Returns whether an expression is a name, or steps below one.
+fn is_path(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Identifier(_) => true,
+        ExprKind::Path { base, .. } => matches!(base.kind, ExprKind::Identifier(_)),
+        _ => false,
     }
 }
 

@@ -4,10 +4,11 @@ use model::Value;
 
 use super::Binder;
 use super::expression::{unknown_function, wrong_count};
-use super::tree::{Component, Expr, Rank, Score};
+use super::fold::constant;
+use super::tree::{Component, Rank, Score};
 use crate::ast::{self, ExprKind};
 use crate::error::{Code, Diagnostic, Span};
-use crate::functions;
+use crate::functions::{self, SearchTerm, value_words_bytes};
 use crate::value::Datum;
 
 const WEIGHTS: &str = "The last parameter of the RRF function is an optional array of weights. When \
@@ -209,12 +210,18 @@ impl Binder<'_> {
         let text = self.expr(text);
         let mut values = Vec::new();
         for term in terms {
-            let Expr::Constant(Some(Datum::Owned(value @ Value::String(_)))) = self.expr(term)
-            else {
+            let bound = self.expr(term);
+            let value = constant(&bound).flatten().and_then(Datum::value);
+            let Some(value) = value.filter(|value| SearchTerm::parts(value).is_some()) else {
                 self.report(Diagnostic::sc(2241, TERMS, term.span));
                 return None;
             };
-            values.push(value);
+            if !self.keep(value.heap_bytes() + value_words_bytes(value)) {
+                let message = "The search terms take more memory than a query has for them.";
+                self.report(Diagnostic::plain(message, term.span));
+                return None;
+            }
+            values.push(value.clone());
         }
         Some(Score::FullText { text, terms: values, language })
     }

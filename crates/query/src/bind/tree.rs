@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::eval::LikePattern;
+use crate::full_text::language::Language;
 use crate::functions::{AggregateKind, Function, Prepared};
-use crate::language::Language;
 use crate::value::{Maybe, Step};
 
 /// The level of the item.

@@ -1,5 +1,8 @@
 //! One function per form of expression.
 
+use std::collections::HashSet;
+
+use model::json::{ELEMENT_BYTES, MEMBER_BYTES};
 use model::{Object, Value};
 
 use super::like::LikePattern;
@@ -7,10 +10,10 @@ use super::rows::{Flow, subquery_rows};
 use super::{Frame, operator};
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Expr, Query};
-use crate::context::{Run, estimated_bytes};
+use crate::context::Run;
 use crate::error::{Error, Result};
-use crate::functions::{Call, Role};
-use crate::value::{Datum, Maybe, Step, boolean, equal, value_key};
+use crate::functions::Call;
+use crate::value::{Datum, Maybe, Step, boolean, equal, is_finite, key_bytes_max, value_key};
 
 /// Computes an expression over a row.
 pub(crate) fn eval<'e>(
@@ -54,14 +57,15 @@ pub(crate) fn eval<'e>(
         Expr::Coalesce(list) => coalesce(list, frame, run)?,
         Expr::Chain(first, rest) => chain(first, rest, frame, run)?,
         Expr::In(needle, list) => is_in(needle, list, frame, run)?,
-        Expr::InSet { needle, keys, .. } => eval(needle, frame, run)?.and_then(|needle| {
-            boolean(needle.value().is_some_and(|needle| keys.contains(&value_key(Some(needle)))))
-        }),
+        Expr::InSet { needle, keys, .. } => match eval(needle, frame, run)? {
+            None => None,
+            Some(needle) => boolean(is_among(keys, &needle, run)?),
+        },
         Expr::Like(text, pattern) => {
             eval(text, frame, run)?.and_then(|text| boolean(pattern.matches(text.as_text()?)))
         }
         Expr::LikeComputed { text, pattern, escape } => {
-            like(&eval(text, frame, run)?, &eval(pattern, frame, run)?, *escape)
+            like(&eval(text, frame, run)?, &eval(pattern, frame, run)?, *escape, run)?
         }
         Expr::Between(operands) => {
             let [value, low, high] = &**operands;
@@ -77,15 +81,9 @@ pub(crate) fn eval<'e>(
             eval(if holds { then } else { otherwise }, frame, run)?
         }
         Expr::Call { function, arguments, prepared } => {
-            let mut values = evaluated(arguments, frame, run)?;
-            let call = Call { context: run.context, prepared };
-            match function.role {
-                Role::Scalar(body) | Role::Volatile(body) | Role::Static(body) => {
-                    body(&call, &mut values)
-                }
-                Role::Long(body) => body(&call, run, &mut values)?,
-                Role::Aggregate(_) | Role::Rank => None,
-            }
+            let before = run.built();
+            let values = evaluated(arguments, frame, run)?;
+            function.call(&Call { context: run.context, prepared }, run, before, values)?
         }
         Expr::Udf(name, arguments) => udf(name, arguments, frame, run)?,
         Expr::Subquery(kind, query) => subquery(*kind, query, frame, run)?,
@@ -101,6 +99,7 @@ fn borrowed<'e>(datum: &'e Datum<'_>) -> Datum<'e> {
     match datum {
         Datum::Borrowed(value) => Datum::Borrowed(value),
         Datum::Owned(value) => Datum::Borrowed(value),
+        Datum::Shared(value) => Datum::Borrowed(value),
         Datum::Special(double) => Datum::Special(*double),
     }
 }
@@ -114,16 +113,20 @@ fn evaluated<'e>(
     frame: &'e Frame<'e>,
     run: &'e Run<'e>,
 ) -> Result<Vec<Maybe<'e>>> {
-    list.iter().map(|expr| eval(expr, frame, run)).collect()
+    let each = |expr| {
+        run.part()?;
+        eval(expr, frame, run)
+    };
+    list.iter().map(each).collect()
 }
 
 fn array<'e>(list: &'e [Expr], frame: &'e Frame<'e>, run: &'e Run<'e>) -> Result<Maybe<'e>> {
+    run.reserve(list.len() * ELEMENT_BYTES)?;
     let mut elements = Vec::with_capacity(list.len());
     for expr in list {
+        run.part()?;
         if let Some(element) = eval(expr, frame, run)? {
-            let element = element.into_json()?;
-            run.built(estimated_bytes(&element))?;
-            elements.push(element);
+            elements.push(run.own_element(element)?);
         }
     }
     Ok(Some(Datum::Owned(Value::Array(elements))))
@@ -134,11 +137,13 @@ pub(super) fn object<'e>(
     frame: &'e Frame<'e>,
     run: &'e Run<'e>,
 ) -> Result<Maybe<'e>> {
+    run.reserve(members.len() * MEMBER_BYTES)?;
     let mut object = Object::with_capacity(members.len());
     for (name, expr) in members {
+        run.part()?;
         if let Some(value) = eval(expr, frame, run)? {
-            let value = value.into_json()?;
-            run.built(name.len() + estimated_bytes(&value))?;
+            let value = run.own_element(value)?;
+            run.reserve(name.len())?;
             object.insert(name.as_str(), value);
         }
     }
@@ -158,6 +163,7 @@ fn logic<'e>(
 ) -> Result<Maybe<'e>> {
     let mut is_undefined = false;
     for expr in list {
+        run.part()?;
         match eval(expr, frame, run)?.as_ref().and_then(Datum::as_bool) {
             Some(value) if value == decisive => return Ok(boolean(decisive)),
             Some(_) => {}
@@ -169,6 +175,7 @@ fn logic<'e>(
 
 fn coalesce<'e>(list: &'e [Expr], frame: &'e Frame<'e>, run: &'e Run<'e>) -> Result<Maybe<'e>> {
     for expr in list {
+        run.part()?;
         let value = eval(expr, frame, run)?;
         if value.is_some() {
             return Ok(value);
@@ -183,15 +190,17 @@ fn chain<'e>(
     frame: &'e Frame<'e>,
     run: &'e Run<'e>,
 ) -> Result<Maybe<'e>> {
+    let before = run.built();
     let mut left = eval(first, frame, run)?;
     for (op, operand) in rest {
+        run.part()?;
         let right = eval(operand, frame, run)?;
-        left = operator::binary(*op, &left, &right);
-        if *op == BinaryOp::Concat
-            && let Some(text) = left.as_ref().and_then(Datum::as_text)
-        {
-            run.built(text.len())?;
+        let length = |side: &Maybe<'_>| side.as_ref().and_then(Datum::as_text).map_or(0, str::len);
+        if *op == BinaryOp::Concat {
+            run.scratch(length(&left).saturating_add(length(&right)))?;
         }
+        left = operator::binary(*op, &left, &right);
+        run.settle_to(before, length(&left))?;
     }
     Ok(left)
 }
@@ -204,6 +213,7 @@ fn is_in<'e>(
 ) -> Result<Maybe<'e>> {
     let Some(needle) = eval(needle, frame, run)? else { return Ok(None) };
     for expr in list {
+        run.part()?;
         if eval(expr, frame, run)?.is_some_and(|candidate| equal(&needle, &candidate)) {
             return Ok(boolean(true));
         }
@@ -211,9 +221,23 @@ fn is_in<'e>(
     Ok(boolean(false))
 }
 
-fn like<'e>(text: &Maybe<'e>, pattern: &Maybe<'e>, escape: Option<char>) -> Maybe<'e> {
-    let (text, pattern) = (text.as_ref()?.as_text()?, pattern.as_ref()?.as_text()?);
-    boolean(LikePattern::new(pattern, escape).matches(text))
+/// Looks a value up in the keys of a set.
+fn is_among(keys: &HashSet<Vec<u8>>, needle: &Datum<'_>, run: &Run<'_>) -> Result<bool> {
+    let Some(needle) = needle.value() else { return Ok(false) };
+    run.scratch(key_bytes_max(needle))?;
+    Ok(keys.contains(&value_key(Some(needle))))
+}
+
+fn like<'e>(
+    text: &Maybe<'e>,
+    pattern: &Maybe<'e>,
+    escape: Option<char>,
+    run: &Run<'_>,
+) -> Result<Maybe<'e>> {
+    let (Some(text), Some(pattern)) = (text, pattern) else { return Ok(None) };
+    let (Some(text), Some(pattern)) = (text.as_text(), pattern.as_text()) else { return Ok(None) };
+    run.scratch(LikePattern::bytes_max(pattern))?;
+    Ok(boolean(LikePattern::new(pattern, escape).matches(text)))
 }
 
 fn udf<'e>(
@@ -228,13 +252,17 @@ fn udf<'e>(
     if !host.exists(name) {
         return Err(Error::Udf(format!("User-defined-function '{name}' could not be resolved.")));
     }
+    let before = run.built();
     let values = evaluated(arguments, frame, run)?;
-    let values: Vec<Option<Value>> =
-        values.into_iter().map(|value| value.and_then(Datum::into_value)).collect();
+    let own = |value: Maybe<'e>| -> Result<Option<Value>> {
+        let value = value.map_or(Ok(None), |value| run.own(value))?;
+        Ok(value.filter(is_finite))
+    };
+    let values: Vec<Option<Value>> = values.into_iter().map(own).collect::<Result<_>>()?;
     let result = host.call(name, &values).map_err(Error::Udf)?;
-    if let Some(value) = &result {
-        run.built(estimated_bytes(value))?;
-    }
+    drop(values);
+    // The limits of scripts bound what it was while it was built.
+    run.settle_to(before, result.as_ref().map_or(0, Value::heap_bytes))?;
     Ok(result.map(Datum::Owned))
 }
 
@@ -244,19 +272,24 @@ fn subquery<'e>(
     frame: &'e Frame<'e>,
     run: &'e Run<'e>,
 ) -> Result<Maybe<'e>> {
+    let before = run.built();
     let mut rows: Vec<Value> = Vec::new();
     let mut n_rows = 0_usize;
     subquery_rows(query, frame, run, &mut |row| {
         n_rows += 1;
-        let Some(value) = row.into_value() else { return Ok(Flow::Continue) };
-        run.built(estimated_bytes(&value))?;
+        if kind == SubqueryKind::Exists {
+            return Ok(Flow::Stop);
+        }
+        // The list may be moved to another place while it grows.
+        run.reserve(2 * ELEMENT_BYTES)?;
+        let value = run.own_element(row)?;
         match kind {
-            SubqueryKind::Exists => return Ok(Flow::Stop),
-            SubqueryKind::First => {
+            SubqueryKind::Exists | SubqueryKind::First => {
                 rows.push(value);
                 return Ok(Flow::Stop);
             }
             SubqueryKind::Last => {
+                run.settle(before, value.heap_bytes());
                 rows.clear();
                 rows.push(value);
             }
@@ -264,6 +297,9 @@ fn subquery<'e>(
         }
         Ok(Flow::Continue)
     })?;
+    if kind == SubqueryKind::Exists {
+        run.settle(before, 0);
+    }
     Ok(match kind {
         SubqueryKind::Exists => boolean(n_rows > 0),
         SubqueryKind::Array => Some(Datum::Owned(Value::Array(rows))),

@@ -8,12 +8,12 @@ use crate::value::Maybe;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'e> {
     level: usize,
-    content: Content<'e>,
+    content: FrameValue<'e>,
     up: Option<&'e Frame<'e>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Content<'e> {
+enum FrameValue<'e> {
     Nothing,
     Value(&'e Value),
     Group(&'e Group),
@@ -29,36 +29,36 @@ pub(crate) struct Group {
 impl<'e> Frame<'e> {
     /// The row of a query without FROM.
     pub(crate) const EMPTY: Frame<'static> =
-        Frame { level: usize::MAX, content: Content::Nothing, up: None };
+        Frame { level: usize::MAX, content: FrameValue::Nothing, up: None };
 
     /// The outermost frame.
     pub(crate) fn root(level: usize, value: &'e Value) -> Frame<'e> {
-        Frame { level, content: Content::Value(value), up: None }
+        Frame { level, content: FrameValue::Value(value), up: None }
     }
 
     /// Adds a variable.
     pub(crate) fn with_value(&'e self, level: usize, value: &'e Value) -> Frame<'e> {
-        Frame { level, content: Content::Value(value), up: Some(self) }
+        Frame { level, content: FrameValue::Value(value), up: Some(self) }
     }
 
     /// Adds a group.
     pub(crate) fn with_group(&'e self, level: usize, group: &'e Group) -> Frame<'e> {
-        Frame { level, content: Content::Group(group), up: Some(self) }
+        Frame { level, content: FrameValue::Group(group), up: Some(self) }
     }
 
     /// Returns the variable of a level.
     pub(crate) fn value(&self, level: usize) -> Option<&'e Value> {
         match self.find(level)?.content {
-            Content::Value(value) => Some(value),
-            Content::Nothing | Content::Group(_) => None,
+            FrameValue::Value(value) => Some(value),
+            FrameValue::Nothing | FrameValue::Group(_) => None,
         }
     }
 
     /// Returns the group of a level.
     pub(crate) fn group(&self, level: usize) -> Option<&'e Group> {
         match self.find(level)?.content {
-            Content::Group(group) => Some(group),
-            Content::Nothing | Content::Value(_) => None,
+            FrameValue::Group(group) => Some(group),
+            FrameValue::Nothing | FrameValue::Value(_) => None,
         }
     }
 

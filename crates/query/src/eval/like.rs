@@ -28,6 +28,13 @@ impl Part {
 }
 
 impl LikePattern {
+    /// Returns the memory that a pattern takes at most, compiled and on the way there.
+    pub(crate) fn bytes_max(pattern: &str) -> usize {
+        // Its characters, in a list that grows, and a part or a range of a set for each.
+        const BYTES_PER_CHAR: usize = size_of::<char>() * 3 + size_of::<Part>();
+        pattern.len().saturating_mul(BYTES_PER_CHAR)
+    }
+
     /// Compiles a pattern; every text is one.
     pub(crate) fn new(pattern: &str, escape: Option<char>) -> LikePattern {
         let chars: Vec<char> = pattern.chars().collect();
@@ -76,6 +83,14 @@ impl LikePattern {
             Part::Run | Part::One | Part::Set { .. } => None,
         };
         self.parts.iter().map_while(literal).collect()
+    }
+
+    /// Says whether a text matches as soon as it begins with [`LikePattern::prefix`].
+    pub(crate) fn is_prefix(&self) -> bool {
+        let n_literals =
+            self.parts.iter().take_while(|part| matches!(part, Part::Literal(_))).count();
+        let rest = self.parts.get(n_literals..).unwrap_or_default();
+        !rest.is_empty() && rest.iter().all(|part| matches!(part, Part::Run))
     }
 
     /// Returns whether the whole text matches. Time is bounded by text length times pattern length.

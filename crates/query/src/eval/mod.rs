@@ -14,5 +14,5 @@ pub(crate) use expression::eval;
 pub(crate) use frame::{Frame, Group};
 pub(crate) use like::LikePattern;
 pub(crate) use operator::{arithmetic, exact_quotient};
-pub(crate) use rows::{Flow, GroupSet, answer, each_row, each_row_where};
+pub(crate) use rows::{Flow, GroupSet, SEEN_BYTES, answer, each_row, each_row_where};
 pub(crate) use written::{copied_object, written_object};

@@ -9,9 +9,9 @@ use super::expression::{is_true, object};
 use super::{Frame, Group, eval};
 use crate::bind::tree::{Collection, Expr, Grouping, ITEM_LEVEL, Projection, Query, Source};
 use crate::context::Run;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operators::aggregate::Accumulator;
-use crate::value::{Datum, Maybe, push_key, value_key};
+use crate::value::{Datum, Maybe, is_finite, key_bytes_max, push_key, value_key};
 
 /// Whether a visitor wants more rows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,7 +55,12 @@ fn each_source(
         run.step()?;
         let passes = match filter {
             None => true,
-            Some(filter) => is_true(&eval(filter, frame, run)?),
+            Some(filter) => {
+                let before = run.built();
+                let passes = is_true(&eval(filter, frame, run)?);
+                run.settle(before, 0);
+                passes
+            }
         };
         return if passes { visit(frame) } else { Ok(Flow::Continue) };
     };
@@ -64,11 +69,16 @@ fn each_source(
     };
     match &source.collection {
         Collection::Expr(expr) => {
+            let before = run.built();
             let value = eval(expr, frame, run)?;
+            let of_value = run.built().saturating_sub(before);
             let Some(value) = value.as_ref().and_then(Datum::value) else {
                 return Ok(Flow::Continue);
             };
-            each_value(source, value, &mut enter)
+            let flow = each_value(source, value, &mut enter)?;
+            // The rows may have left something, the collection is gone.
+            run.settle(run.built().saturating_sub(of_value), 0);
+            Ok(flow)
         }
         Collection::Subquery(inner) => {
             let mut flow = Flow::Continue;
@@ -118,7 +128,7 @@ pub(crate) fn project<'e>(
 /// As evaluation; or the row has a number that JSON lacks.
 pub(crate) fn answer(query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Result<Option<Value>> {
     let Some(row) = project(query, frame, run)? else { return Ok(None) };
-    let mut row = row.into_json()?;
+    let mut row = run.own(row)?.filter(is_finite).ok_or(Error::NotFinite)?;
     match (&query.projection, &mut row) {
         (Projection::Value(expr), row) => {
             if !is_whole_item(expr) {
@@ -153,9 +163,8 @@ pub(crate) fn subquery_rows(
     let mut emit = |row: &Frame<'_>| -> Result<Flow> {
         let Some(value) = project(query, row, run)? else { return Ok(Flow::Continue) };
         if query.distinct {
-            let key = value_key(value.value());
-            run.built(key.len())?;
-            if !seen.insert(key) {
+            run.reserve(value.value().map_or(0, key_bytes_max) + SEEN_BYTES)?;
+            if !seen.insert(value_key(value.value())) {
                 return Ok(Flow::Continue);
             }
         }
@@ -167,7 +176,9 @@ pub(crate) fn subquery_rows(
     };
     let mut groups = GroupSet::new(grouping);
     each_row(query, frame, run, &mut |row| {
-        run.built(groups.add(row, run)?)?;
+        let before = run.built();
+        let grown_bytes = groups.add(row, run)?;
+        run.settle_to(before, grown_bytes)?;
         Ok(Flow::Continue)
     })?;
     for group in groups.finish() {
@@ -177,6 +188,14 @@ pub(crate) fn subquery_rows(
     }
     Ok(())
 }
+
+/// Bytes of a set for each of its values.
+pub(crate) const SEEN_BYTES: usize = 80;
+
+/// Bytes of a group beside its key, its values and its accumulators: its places in a list and in a map, both of which may be
+/// twice as long as their content.
+const GROUP_BYTES: usize = 240;
+const KEY_BYTES: usize = size_of::<Option<Value>>();
 
 /// Groups under construction, in the order of their first rows.
 #[derive(Debug)]
@@ -195,35 +214,51 @@ impl<'q> GroupSet<'q> {
         self.grouping.aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind)).collect()
     }
 
-    /// Adds a row; returns the bytes by which the groups grew.
+    /// Adds a row; returns the bytes by which the groups grew. The values of the row are taken from the memory of its item
+    /// first: the caller says that they stay.
     pub(crate) fn add(&mut self, frame: &Frame<'_>, run: &Run<'_>) -> Result<usize> {
         let mut keys = Vec::with_capacity(self.grouping.keys.len());
         let mut name = Vec::new();
         for key in &self.grouping.keys {
+            run.part()?;
             let key = eval(key, frame, run)?;
-            push_key(key.as_ref().and_then(Datum::value), &mut name);
+            let value = key.as_ref().and_then(Datum::value);
+            // A continuation names keys, and is JSON.
+            if value.is_some_and(|key| !is_finite(key)) {
+                return Err(Error::NotFinite);
+            }
+            run.reserve(value.map_or(0, key_bytes_max))?;
+            push_key(value, &mut name);
             keys.push(key);
         }
         let mut grown_bytes = 0;
         let index = if let Some(index) = self.indexes.get(&name) {
             *index
         } else {
-            grown_bytes = 2 * name.len() + 64;
-            let keys = keys.into_iter().map(|key| key.and_then(Datum::into_value)).collect();
+            grown_bytes = 2 * name.len() + GROUP_BYTES;
+            let mut own = Vec::with_capacity(keys.len());
+            for key in keys {
+                let key = key.map_or(Ok(None), |key| run.own(key))?;
+                grown_bytes += KEY_BYTES + key.as_ref().map_or(0, Value::heap_bytes);
+                own.push(key);
+            }
+            grown_bytes += self.grouping.aggregates.len() * size_of::<Accumulator>();
+            run.reserve(grown_bytes)?;
             let index = self.groups.len();
-            self.groups.push((keys, self.accumulators()));
+            self.groups.push((own, self.accumulators()));
             self.indexes.insert(name, index);
             index
         };
         let Some((_, accumulators)) = self.groups.get_mut(index) else { return Ok(grown_bytes) };
         for (aggregate, accumulator) in self.grouping.aggregates.iter().zip(accumulators) {
-            grown_bytes += accumulator.add(eval(&aggregate.argument, frame, run)?);
+            run.part()?;
+            grown_bytes += accumulator.add(eval(&aggregate.argument, frame, run)?, run)?;
         }
         Ok(grown_bytes)
     }
 
     /// Takes in the groups of later items.
-    pub(crate) fn merge(&mut self, other: GroupSet<'q>) {
+    pub(crate) fn merge(&mut self, other: GroupSet<'q>, run: &Run<'_>) -> Result<()> {
         let GroupSet { indexes, groups, .. } = other;
         let mut names: Vec<(Vec<u8>, usize)> = indexes.into_iter().collect();
         names.sort_by_key(|(_, index)| *index);
@@ -231,13 +266,14 @@ impl<'q> GroupSet<'q> {
             let own = self.indexes.get(&name).and_then(|index| self.groups.get_mut(*index));
             if let Some((_, own)) = own {
                 for (own, other) in own.iter_mut().zip(accumulators) {
-                    own.merge(other);
+                    own.merge(other, run)?;
                 }
             } else {
                 self.indexes.insert(name, self.groups.len());
                 self.groups.push((keys, accumulators));
             }
         }
+        Ok(())
     }
 
     /// Returns the groups. Without GROUP BY there is always exactly one.

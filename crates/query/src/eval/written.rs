@@ -2,7 +2,7 @@
 //!
 //! Hot path: runs for every row of a list of properties.
 
-use model::json::{Raw, RawKind, is_plain_number, parse, write_string};
+use model::json::{Raw, RawKind, is_plain_number, parse, tree_bytes_max, write_string};
 use model::{JsonError, Object, Value};
 
 use super::rows::is_whole_item;
@@ -10,7 +10,9 @@ use super::{Frame, eval};
 use crate::bind::tree::Expr;
 use crate::context::{LITERAL_BYTES, MEMBER_BYTES, NUMBER_BYTES, Run, estimated_bytes};
 use crate::error::{Error, Result};
-use crate::row::Row;
+use crate::functions::written_bytes;
+use crate::paging::row::Row;
+use crate::value::is_finite;
 
 /// Computes an object as the text of a row.
 pub(crate) fn written_object(
@@ -20,8 +22,10 @@ pub(crate) fn written_object(
 ) -> Result<Row> {
     let mut object = Written::new(members);
     for (name, expr) in members {
+        run.part()?;
         let Some(datum) = eval(expr, frame, run)? else { continue };
-        let value = datum.value().ok_or(Error::NotFinite)?;
+        let value = datum.value().filter(|value| is_finite(value)).ok_or(Error::NotFinite)?;
+        run.reserve(written_bytes(value))?;
         let target = object.member(name, estimated_bytes(value), run)?;
         if is_whole_item(expr) {
             value.write_to(target);
@@ -49,14 +53,17 @@ pub(crate) fn copied_object(
             RawKind::Number if is_plain_number(text) => NUMBER_BYTES,
             RawKind::PlainString => text.len(),
             RawKind::Number | RawKind::Other => {
+                run.scratch(tree_bytes_max(text))?;
                 let value = match parse(text) {
                     Ok(value) => value,
                     Err(error) => return Ok(Err(error)),
                 };
+                run.reserve(written_bytes(&value))?;
                 value.write_computed_to(object.member(name, estimated_bytes(&value), run)?);
                 continue;
             }
         };
+        run.reserve(text.len())?;
         object.member(name, value_bytes, run)?.extend_from_slice(text);
     }
     Ok(Ok(object.finish()))
@@ -80,7 +87,7 @@ impl Written {
 
     /// Returns where to write the value of the next member, of which the estimated bytes are known.
     fn member(&mut self, name: &str, value_bytes: usize, run: &Run<'_>) -> Result<&mut Vec<u8>> {
-        run.built(name.len() + value_bytes)?;
+        run.reserve(name.len() + MEMBER_BYTES)?;
         self.n_bytes += MEMBER_BYTES + name.len() + value_bytes;
         self.text.push(if self.text.is_empty() { b'{' } else { b',' });
         write_string(name, &mut self.text);

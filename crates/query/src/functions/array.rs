@@ -1,12 +1,13 @@
 //! Array functions.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use model::{Object, Value};
 
 use super::Call;
 use crate::eval::{arithmetic, exact_quotient};
-use crate::value::{Datum, Maybe, boolean, integer};
+use crate::value::{Datum, Maybe, boolean, equal, equal_values, integer};
 
 fn array_at<'v>(arguments: &'v [Maybe<'_>], index: usize) -> Option<&'v [Value]> {
     arguments.get(index)?.as_ref()?.as_array()
@@ -18,26 +19,26 @@ fn owned_array<'e>(list: Vec<Value>) -> Maybe<'e> {
 }
 
 pub(super) fn concat<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    let mut joined = Vec::new();
-    for argument in arguments.iter() {
-        joined.extend_from_slice(argument.as_ref()?.as_array()?);
-    }
-    owned_array(joined)
+    let lists = arguments.iter().map(|argument| argument.as_ref()?.as_array());
+    let lists: Vec<&[Value]> = lists.collect::<Option<_>>()?;
+    owned_array(lists.concat())
 }
 
 pub(super) fn contains<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let list = array_at(arguments, 0)?;
-    let Some(needle) = arguments.get(1)?.as_ref()?.value() else { return boolean(false) };
+    let needle = arguments.get(1)?.as_ref()?;
     let is_partial = match arguments.get(2) {
         None => false,
         Some(flag) => flag.as_ref()?.as_bool()?,
     };
-    let found = if is_partial {
-        list.iter().any(|element| matches_partially(element, needle))
-    } else {
-        list.contains(needle)
-    };
-    boolean(found)
+    boolean(match needle.value() {
+        Some(needle) if is_partial => list.iter().any(|element| matches_partially(element, needle)),
+        _ => has(list, needle),
+    })
+}
+
+fn has(list: &[Value], needle: &Datum<'_>) -> bool {
+    list.iter().any(|element| equal(&Datum::Borrowed(element), needle))
 }
 
 /// Returns whether `element` has at least the members of `needle`, at every depth.
@@ -46,7 +47,7 @@ fn matches_partially(element: &Value, needle: &Value) -> bool {
         (Value::Object(element), Value::Object(needle)) => needle.iter().all(|(name, value)| {
             element.get(name).is_some_and(|own| matches_partially(own, value))
         }),
-        _ => element == needle,
+        _ => equal_values(element, needle),
     }
 }
 
@@ -58,8 +59,7 @@ fn contains_each<'e>(arguments: &[Maybe<'_>], decisive: bool) -> Maybe<'e> {
         match needle {
             None => is_undefined = true,
             Some(needle) => {
-                let found = needle.value().is_some_and(|needle| list.contains(needle));
-                if found == decisive {
+                if has(list, needle) == decisive {
                     return boolean(decisive);
                 }
             }
@@ -80,9 +80,9 @@ pub(super) fn length<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e>
     integer(i64::try_from(array_at(arguments, 0)?.len()).ok()?)
 }
 
-pub(super) fn slice<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    let list = array_at(arguments, 0)?;
-    let length = i64::try_from(list.len()).ok()?;
+/// Returns which elements a slice takes.
+pub(super) fn slice_range(arguments: &[Maybe<'_>]) -> Option<Range<usize>> {
+    let length = i64::try_from(array_at(arguments, 0)?.len()).ok()?;
     let start = arguments.get(1)?.as_ref()?.as_integer()?;
     let start = if start < 0 { length.saturating_add(start).max(0) } else { start.min(length) };
     let count = match arguments.get(2) {
@@ -90,8 +90,11 @@ pub(super) fn slice<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> 
         Some(count) => count.as_ref()?.as_integer()?.max(0),
     };
     let end = start.saturating_add(count).min(length);
-    let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
-    owned_array(list.get(range)?.to_vec())
+    Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+}
+
+pub(super) fn slice<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
+    owned_array(array_at(arguments, 0)?.get(slice_range(arguments)?)?.to_vec())
 }
 
 /// Adds numbers up; undefined when there is none, or something else among them.
@@ -138,7 +141,10 @@ fn extreme<'e>(arguments: &[Maybe<'_>], wanted: Ordering) -> Maybe<'e> {
         return None;
     }
     let best = list.iter().reduce(|best, element| {
-        if model::order(Some(element), Some(best)) == wanted { element } else { best }
+        let order = model::order(Some(element), Some(best));
+        // Wire: of equal ones, which 0 and −0 are, the least is the last one and the greatest the first.
+        let is_better = order == wanted || order.is_eq() && wanted.is_lt();
+        if is_better { element } else { best }
     })?;
     Some(Datum::Owned(best.clone()))
 }

@@ -1,21 +1,18 @@
 //! Values to text and back.
 
 use model::Value;
+use model::json::double_text;
 
 use super::Call;
-use crate::value::{Datum, Maybe, text};
+use crate::value::{Datum, Maybe, boolean, text};
 
 pub(super) fn to_text<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    match arguments.first_mut()?.take()? {
-        Datum::Special(double) if double.is_nan() => text("NaN"),
-        Datum::Special(double) if double.is_infinite() => {
-            text(if double > 0.0 { "Infinity" } else { "-Infinity" })
-        }
-        Datum::Special(_) => text("-0"),
-        datum => match datum.value()? {
-            Value::String(_) => Some(datum),
-            value => text(value.to_computed_text()),
-        },
+    let datum = arguments.first_mut()?.take()?;
+    match (datum.as_f64(), datum.value()) {
+        (_, Some(Value::String(_))) => Some(datum),
+        // Only alone does −0 keep its sign.
+        (Some(double), _) if datum.kept_integer().is_none() => text(double_text(double)),
+        (_, value) => text(value?.to_computed_text()),
     }
 }
 
@@ -44,16 +41,24 @@ pub(super) fn to_object<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<
 }
 
 pub(super) fn to_boolean<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    parse(arguments, |value| matches!(value, Value::Bool(_)))
+    match trimmed(arguments)? {
+        "true" => boolean(true),
+        "false" => boolean(false),
+        _ => None,
+    }
 }
 
 pub(super) fn to_null<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    parse(arguments, |value| matches!(value, Value::Null))
+    (trimmed(arguments)? == "null").then_some(Datum::Owned(Value::Null))
 }
 
 pub(super) fn to_number<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     // Zeros in front are no JSON, but the service takes them.
     let text = trimmed(arguments)?;
+    // Anything else would be read to a tree first.
+    if !text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
+        return None;
+    }
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let significant = digits.trim_start_matches('0');
     let is_whole = significant.starts_with(|first: char| first.is_ascii_digit());

@@ -13,18 +13,18 @@ const YEARS: std::ops::RangeInclusive<i32> = 1601..=9999;
 
 /// A moment in ticks since 1970. Invariant: within the years of the calendar.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Moment(i64);
+pub(super) struct Ticks(i64);
 
-impl Moment {
-    fn from_ticks(ticks: i64) -> Option<Moment> {
-        let moment = Moment(ticks);
+impl Ticks {
+    fn from_ticks(ticks: i64) -> Option<Ticks> {
+        let moment = Ticks(ticks);
         YEARS.contains(&moment.date_time()?.year()).then_some(moment)
     }
 
-    fn from_date_time(date_time: NaiveDateTime) -> Option<Moment> {
+    fn from_date_time(date_time: NaiveDateTime) -> Option<Ticks> {
         let utc = date_time.and_utc();
         let ticks = utc.timestamp().checked_mul(TICKS_PER_SECOND)?;
-        Moment::from_ticks(ticks.checked_add(i64::from(utc.timestamp_subsec_nanos() / 100))?)
+        Ticks::from_ticks(ticks.checked_add(i64::from(utc.timestamp_subsec_nanos() / 100))?)
     }
 
     fn date_time(self) -> Option<NaiveDateTime> {
@@ -89,7 +89,7 @@ impl Part {
 }
 
 /// Reads `YYYY-MM-DD` or `YYYY-MM-DD(T| )hh:mm:ss[.f{1..7}]`, then nothing, `Z` or an offset from UTC.
-pub(super) fn parse(source: &str) -> Option<Moment> {
+pub(super) fn parse(source: &str) -> Option<Ticks> {
     if !source.is_ascii() {
         return None;
     }
@@ -107,10 +107,10 @@ pub(super) fn parse(source: &str) -> Option<Moment> {
         }
         _ => (date.and_hms_opt(0, 0, 0)?, rest),
     };
-    let local = Moment::from_date_time(time)?;
+    let local = Ticks::from_date_time(time)?;
     match zone {
         "" | "Z" => Some(local),
-        zone => Moment::from_ticks(local.0.checked_sub(offset_ticks(zone)?)?),
+        zone => Ticks::from_ticks(local.0.checked_sub(offset_ticks(zone)?)?),
     }
 }
 
@@ -168,7 +168,7 @@ fn fraction_nanos(source: &str) -> Option<u32> {
     format!("{source:0<9}").parse().ok()
 }
 
-fn moment_at(arguments: &[Maybe<'_>], index: usize) -> Option<Moment> {
+fn moment_at(arguments: &[Maybe<'_>], index: usize) -> Option<Ticks> {
     parse(arguments.get(index)?.as_ref()?.as_text()?)
 }
 
@@ -180,11 +180,13 @@ fn integer_at(arguments: &[Maybe<'_>], index: usize) -> Option<i64> {
     arguments.get(index)?.as_ref()?.as_integer()
 }
 
-fn moment_text<'e>(moment: Moment) -> Maybe<'e> {
+fn moment_text<'e>(moment: Ticks) -> Maybe<'e> {
     text(moment.to_text()?)
 }
 
-fn moved(moment: Moment, part: Part, count: i64) -> Option<Moment> {
+fn moved(moment: Ticks, part: Part, count: i64) -> Option<Ticks> {
+    // Wire: a count must have an opposite.
+    count.checked_neg()?;
     let months = match part {
         Part::DayOfWeek => return None,
         Part::Year => count.checked_mul(12)?,
@@ -199,12 +201,12 @@ fn moved(moment: Moment, part: Part, count: i64) -> Option<Moment> {
             let nanoseconds = part.nanoseconds()?.checked_mul(i128::from(count))?;
             // Half a tick is rounded away from zero.
             let ticks = i64::try_from((nanoseconds + nanoseconds.signum() * 50) / 100).ok()?;
-            return Moment::from_ticks(moment.0.checked_add(ticks)?);
+            return Ticks::from_ticks(moment.0.checked_add(ticks)?);
         }
     };
     let date_time = moment.date_time()?;
     let n_months = Months::new(u32::try_from(months.unsigned_abs()).ok()?);
-    Moment::from_date_time(if months < 0 {
+    Ticks::from_date_time(if months < 0 {
         date_time.checked_sub_months(n_months)?
     } else {
         date_time.checked_add_months(n_months)?
@@ -217,7 +219,7 @@ pub(super) fn add<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
 }
 
 /// Returns the number of whole parts since a common origin.
-fn boundaries(moment: Moment, part: Part) -> Option<i128> {
+fn boundaries(moment: Ticks, part: Part) -> Option<i128> {
     let date_time = moment.date_time()?;
     let years = i128::from(date_time.year());
     Some(match part {
@@ -247,7 +249,7 @@ fn low_bits(wide: i128) -> i64 {
     wide as i64
 }
 
-fn part_of<'e>(moment: Moment, part: Part) -> Maybe<'e> {
+fn part_of<'e>(moment: Ticks, part: Part) -> Maybe<'e> {
     let date_time = moment.date_time()?;
     let nanosecond = date_time.nanosecond();
     integer(i64::from(match part {
@@ -289,7 +291,7 @@ pub(super) fn from_parts<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe
     let small = |part: i64| u32::try_from(low_half(part)).ok();
     let date = NaiveDate::from_ymd_opt(low_half(year), small(month)?, small(day)?)?;
     let time = date.and_hms_opt(small(hour)?, small(minute)?, small(second)?)?;
-    moment_text(Moment::from_date_time(
+    moment_text(Ticks::from_date_time(
         time + TimeDelta::nanoseconds(leading_ticks(fraction)? * 100),
     )?)
 }
@@ -315,7 +317,7 @@ fn leading_ticks(fraction: i64) -> Option<i64> {
 pub(super) fn bin<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let moment = moment_at(arguments, 0)?;
     let part = part_at(arguments, 1)?.nanoseconds()?;
-    let origin = if arguments.len() > 3 { moment_at(arguments, 3)? } else { Moment(0) };
+    let origin = if arguments.len() > 3 { moment_at(arguments, 3)? } else { Ticks(0) };
     let elapsed = moment.0.checked_sub(origin.0)?;
     let start = match arguments.get(2) {
         None => bin_start(elapsed, part, 1)?,
@@ -332,7 +334,7 @@ pub(super) fn bin<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     if start == 0 && arguments.len() > 3 && elapsed == 0 {
         return arguments.get_mut(3)?.take();
     }
-    moment_text(Moment::from_ticks(origin.0.checked_add(start)?)?)
+    moment_text(Ticks::from_ticks(origin.0.checked_add(start)?)?)
 }
 
 /// Returns where a bin of so many parts starts, in ticks. The width wraps around where 64 bits end, as that of the
@@ -357,6 +359,9 @@ fn fraction_start(elapsed: i64, nanoseconds: i128, size: f64) -> Option<i64> {
         return bin_start(elapsed, nanoseconds, size as i64);
     }
     let width = nanoseconds as f64 / 100.0 * size;
+    if !width.is_finite() {
+        return None;
+    }
     let n_bins = (elapsed as f64 / width).floor();
     // Wire: a number of bins that no integer of 64 bits reaches is taken for the least one.
     let n_bins = if n_bins.abs() < END { n_bins } else { -END };
@@ -369,7 +374,7 @@ pub(super) fn format_date<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Mayb
 
 /// Prints by a pattern of runs: `yyyy`, `MM`, `dd`, `HH`, `hh`, `mm`, `ss`, `f`, `F`, `tt`; a backslash
 /// escapes, everything else stands for itself. What prints nothing is undefined.
-fn formatted<'e>(moment: Moment, pattern: &Maybe<'_>) -> Maybe<'e> {
+fn formatted<'e>(moment: Ticks, pattern: &Maybe<'_>) -> Maybe<'e> {
     let date_time = moment.date_time()?;
     let mut pattern = pattern.as_ref()?.as_text()?.chars().peekable();
     let mut printed = String::new();
@@ -387,7 +392,7 @@ fn formatted<'e>(moment: Moment, pattern: &Maybe<'_>) -> Maybe<'e> {
     if printed.is_empty() { None } else { text(printed) }
 }
 
-fn push_run(printed: &mut String, moment: Moment, at: NaiveDateTime, c: char, length: usize) {
+fn push_run(printed: &mut String, moment: Ticks, at: NaiveDateTime, c: char, length: usize) {
     let fraction = || {
         let mut fraction = format!("{:07}", moment.0.rem_euclid(TICKS_PER_SECOND));
         fraction.truncate(length);
@@ -419,11 +424,11 @@ pub(super) fn to_ticks<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'
 }
 
 pub(super) fn from_ticks<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    of_moment(Moment::from_ticks(integer_at(arguments, 0)?)?, arguments)
+    of_moment(Ticks::from_ticks(integer_at(arguments, 0)?)?, arguments)
 }
 
 /// Prints by the pattern that the second argument is, if there is one.
-fn of_moment<'e>(moment: Moment, arguments: &[Maybe<'_>]) -> Maybe<'e> {
+fn of_moment<'e>(moment: Ticks, arguments: &[Maybe<'_>]) -> Maybe<'e> {
     match arguments.get(1) {
         Some(pattern) => formatted(moment, pattern),
         None => moment_text(moment),
@@ -436,12 +441,12 @@ pub(super) fn to_timestamp<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> May
 
 pub(super) fn from_timestamp<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let ticks = integer_at(arguments, 0)?.checked_mul(TICKS_PER_MS)?;
-    of_moment(Moment::from_ticks(ticks)?, arguments)
+    of_moment(Ticks::from_ticks(ticks)?, arguments)
 }
 
-fn now(call: &Call<'_>) -> Option<Moment> {
+fn now(call: &Call<'_>) -> Option<Ticks> {
     let now_ms = i64::try_from(call.context.env.now_ms()).ok()?;
-    Moment::from_ticks(now_ms.checked_mul(TICKS_PER_MS)?)
+    Ticks::from_ticks(now_ms.checked_mul(TICKS_PER_MS)?)
 }
 
 pub(super) fn now_text<'e>(call: &Call<'_>, _: &mut [Maybe<'e>]) -> Maybe<'e> {

@@ -3,7 +3,7 @@
 use model::Value;
 
 use super::{Call, Prepared};
-use crate::language::Language;
+use crate::full_text::language::Language;
 use crate::value::{Datum, Maybe, boolean, integer, number};
 
 /// BM25: how fast repeated words saturate.
@@ -13,8 +13,8 @@ const B: f64 = 0.75;
 
 /// Tokenises terms once, if they are constant.
 pub(crate) fn prepare(language: Language, terms: Option<&[Option<&Datum<'_>>]>) -> Prepared {
-    let words = |term: Option<&Datum<'_>>| Some(language.words(term?.as_text()?));
-    let terms = terms.map(|terms| terms.iter().copied().map(words).collect());
+    let term = |term: Option<&Datum<'_>>| SearchTerm::read(term?.value()?, language);
+    let terms = terms.map(|terms| terms.iter().copied().map(term).collect());
     Prepared::Text { language, terms }
 }
 
@@ -23,11 +23,69 @@ fn language(call: &Call<'_>) -> Language {
     call.prepared.language().unwrap_or_default()
 }
 
-pub(crate) fn n_occurrences(text: &[String], phrase: &[String]) -> usize {
-    if phrase.is_empty() {
-        return 0;
+/// What is searched for: words in a row, each of which may differ in some letters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SearchTerm {
+    words: Vec<String>,
+    distance: usize,
+}
+
+impl SearchTerm {
+    /// Limit: letters that a word may differ in, as the service has it.
+    const DISTANCE_MAX: usize = 2;
+
+    /// Reads a text, or a fuzzy term `{"term": text, "distance": 0 to 2}`.
+    pub(crate) fn read(term: &Value, language: Language) -> Option<SearchTerm> {
+        let (text, distance) = SearchTerm::parts(term)?;
+        Some(SearchTerm { words: language.words(text), distance })
     }
-    text.windows(phrase.len()).filter(|window| *window == phrase).count()
+
+    /// Returns the text of a term, and how many letters of its words may differ.
+    pub(crate) fn parts(term: &Value) -> Option<(&str, usize)> {
+        let (text, distance) = match term {
+            Value::String(text) => (text.as_str(), 0),
+            Value::Object(fuzzy) => {
+                let distance = usize::try_from(fuzzy.get("distance")?.as_i64()?).ok()?;
+                (fuzzy.get("term")?.as_str()?, distance)
+            }
+            _ => return None,
+        };
+        (distance <= SearchTerm::DISTANCE_MAX).then_some((text, distance))
+    }
+
+    /// Returns how often the term occurs in a text.
+    pub(crate) fn n_occurrences(&self, text: &[String]) -> usize {
+        if self.words.is_empty() {
+            return 0;
+        }
+        let is_same = |(own, other): (&String, &String)| {
+            own == other || self.distance > 0 && is_within(own, other, self.distance)
+        };
+        let windows = text.windows(self.words.len());
+        windows.filter(|window| self.words.iter().zip(*window).all(is_same)).count()
+    }
+}
+
+/// Says whether one word becomes another by so many letters at most that are put in, left out or replaced.
+///
+/// It skips what both begin with, then tries the three edits: at most nine passes over a word for two letters, and no
+/// memory, however long the words are.
+fn is_within(left: &str, right: &str, distance: usize) -> bool {
+    let (mut left, mut right) = (left.chars(), right.chars());
+    loop {
+        let (left_rest, right_rest) = (left.as_str(), right.as_str());
+        let (own, other) = (left.next(), right.next());
+        if own == other {
+            if own.is_none() {
+                return true;
+            }
+            continue;
+        }
+        let Some(distance) = distance.checked_sub(1) else { return false };
+        return is_within(left.as_str(), right.as_str(), distance)
+            || is_within(left.as_str(), right_rest, distance)
+            || is_within(left_rest, right.as_str(), distance);
+    }
 }
 
 /// Tests each term and folds with three-valued logic: `decisive` wins.
@@ -42,11 +100,8 @@ fn each<'e>(call: &Call<'_>, arguments: &[Maybe<'_>], decisive: bool) -> Maybe<'
         | Prepared::Regex(_)
         | Prepared::Vector(_)
         | Prepared::Shapes(_) => {
-            let words = |text| language.words(text);
-            let rest = arguments.iter().skip(1);
-            computed = rest
-                .map(|term| term.as_ref().and_then(Datum::as_text).map(words))
-                .collect::<Vec<_>>();
+            let term = |term: &Maybe<'_>| SearchTerm::read(term.as_ref()?.value()?, language);
+            computed = arguments.iter().skip(1).map(term).collect::<Vec<_>>();
             &computed
         }
     };
@@ -54,7 +109,7 @@ fn each<'e>(call: &Call<'_>, arguments: &[Maybe<'_>], decisive: bool) -> Maybe<'
     for term in terms {
         match term {
             None => is_undefined = true,
-            Some(term) if (n_occurrences(&text, term) > 0) == decisive => {
+            Some(term) if (term.n_occurrences(&text) > 0) == decisive => {
                 return boolean(decisive);
             }
             Some(_) => {}
@@ -106,7 +161,7 @@ pub(super) fn score<'e>(call: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'
     let language = language(call);
     let text = text.as_text()?;
     let words = language.words(text);
-    let count = |term: &Value| Some(n_occurrences(&words, &language.words(term.as_str()?)));
+    let count = |term: &Value| Some(SearchTerm::read(term, language)?.n_occurrences(&words));
     let counts: Option<Vec<usize>> = terms.iter().map(count).collect();
     number(bm25_of_counts(language.length(text), &counts?, &statistics))
 }
@@ -122,4 +177,27 @@ pub(crate) fn bm25_of_counts(length: usize, counts: &[usize], statistics: &Stati
         rarity * n_found * (K1 + 1.0) / (n_found + length_factor)
     };
     counts.iter().zip(&statistics.hits).map(score).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_within;
+
+    #[test]
+    fn words_are_near_by_letters() {
+        for (left, right, distance) in [
+            ("dog", "dog", 0),
+            ("dog", "dig", 1),
+            ("dog", "do", 1),
+            ("og", "dog", 1),
+            ("dog", "gdo", 2),
+            ("", "ab", 2),
+            ("abcdef", "bcdefg", 2),
+            ("abcd", "badc", 3),
+        ] {
+            assert!(is_within(left, right, distance), "{left} {right}");
+            assert!(distance == 0 || !is_within(left, right, distance - 1), "{left} {right}");
+        }
+        assert!(!is_within("dog", "cats", 2));
+    }
 }

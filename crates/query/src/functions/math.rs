@@ -79,7 +79,11 @@ pub(super) fn round<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> 
             (x * scale).round() / scale
         }
     };
-    if result.fract() == 0.0 { whole(result, &Datum::Special(result)) } else { number(result) }
+    if result.fract() == 0.0 || result == f64::NEG_INFINITY {
+        whole(result, &Datum::Special(result))
+    } else {
+        number(result)
+    }
 }
 
 /// Wire: so many digits behind the point are kept at most.
@@ -177,11 +181,14 @@ pub(super) fn rand<'e>(call: &Call<'_>, _: &mut [Maybe<'e>]) -> Maybe<'e> {
 /// Rounds down to a multiple of the bin.
 pub(super) fn number_bin<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let own = arguments.first()?.as_ref()?;
-    if own.as_f64()?.is_nan() {
+    if !own.as_f64()?.is_finite() {
         return None;
     }
     let Some(size) = arguments.get(1) else { return whole(own.as_f64()?.floor(), own) };
     let size = size.as_ref()?;
+    if size.kept_integer() == Some(1) {
+        return whole(own.as_f64()?.floor(), own);
+    }
     if let (Some(own), Some(size)) = (own.as_integer(), size.as_integer()) {
         let beyond = match own.checked_rem(size)? {
             beyond if beyond != 0 && (beyond < 0) != (size < 0) => beyond.wrapping_add(size),

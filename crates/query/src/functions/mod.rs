@@ -5,8 +5,10 @@
 mod array;
 mod conversion;
 mod datetime;
+mod footprint;
 mod fulltext;
 mod item;
+mod letter_case;
 mod math;
 mod regex;
 mod set;
@@ -17,12 +19,13 @@ mod table;
 mod types;
 mod vector;
 
+pub(crate) use footprint::{shape_bytes_max, value_words_bytes, words_bytes, written_bytes};
 pub(crate) use table::{AggregateKind, Arity, Function, Role, find, functions};
-pub(crate) use vector::{VectorOptions, check_options as check_vector_options, is_vector};
+pub(crate) use vector::{VectorOptions, is_vector};
 
 use crate::context::{Context, Run};
 use crate::error::Result;
-use crate::language::Language;
+use crate::full_text::language::Language;
 use crate::value::Maybe;
 
 /// What a function body sees beside its arguments.
@@ -53,8 +56,8 @@ pub(crate) enum Prepared {
     Text {
         /// The language.
         language: Language,
-        /// The terms, if all are constant; `None` for one that is not a text.
-        terms: Option<Vec<Option<Vec<String>>>>,
+        /// The terms, if all are constant; `None` for one that is none.
+        terms: Option<Vec<Option<SearchTerm>>>,
     },
 }
 
@@ -70,7 +73,7 @@ impl Prepared {
     }
 }
 
-pub(crate) use fulltext::{Statistics, bm25_of_counts, n_occurrences, prepare as prepare_text};
+pub(crate) use fulltext::{SearchTerm, Statistics, bm25_of_counts, prepare as prepare_text};
 pub(crate) use regex::{Pattern, pattern_arguments, prepare as prepare_regex};
 pub(crate) use spatial::{Bounds, Extent, ShapeArgument, extent};
 pub(crate) use vector::{prepare as prepare_vector, similarity};

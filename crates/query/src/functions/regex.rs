@@ -5,8 +5,10 @@
 //! takes too long.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use model::Value;
+use model::json::{ALLOCATION_BYTES, ELEMENT_BYTES};
 use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -18,6 +20,17 @@ use crate::value::{Datum, Maybe, boolean, text};
 
 /// Limit: memory of one compiled regular expression.
 const REGEX_BYTES_MAX: usize = 1 << 20;
+
+/// Limit: bytes of a pattern; its syntax tree is a few hundred times as large.
+const PATTERN_BYTES_MAX: usize = 32 * 1024;
+
+/// Bytes of a syntax tree for each byte of its pattern, about.
+const TREE_BYTES: usize = 400;
+
+/// Returns the memory that a pattern of so many bytes takes while it is compiled, and for the searches of one call.
+pub(super) fn compiled_bytes(pattern_bytes: usize) -> usize {
+    pattern_bytes.min(PATTERN_BYTES_MAX).saturating_mul(TREE_BYTES)
+}
 
 /// Limit: positions of a pattern times bytes of a text; a few seconds at worst, when all positions are in reach at
 /// every byte.
@@ -114,8 +127,12 @@ fn n_positions(hir: &Hir) -> usize {
     }
 }
 
-/// Compiles a constant pattern with its constant options.
+/// Compiles a constant pattern with its constant options. One that is too long is left to the rows, which refuse it.
 pub(crate) fn prepare(arguments: &[Option<&Datum<'_>>]) -> Prepared {
+    let pattern = arguments.first().copied().flatten().and_then(Datum::as_text);
+    if pattern.is_some_and(|pattern| pattern.len() > PATTERN_BYTES_MAX) {
+        return Prepared::Nothing;
+    }
     Prepared::Regex(Pattern::of(arguments))
 }
 
@@ -128,6 +145,10 @@ fn pattern_of<'r>(
 ) -> Result<Option<Cow<'r, Pattern>>> {
     if let Prepared::Regex(pattern) = call.prepared {
         return Ok(pattern.as_ref().map(Cow::Borrowed));
+    }
+    if text_at(arguments, PATTERN_AT).is_some_and(|pattern| pattern.len() > PATTERN_BYTES_MAX) {
+        let what = "the length of a regular expression, in bytes,";
+        return Err(Error::Limit { what, limit: PATTERN_BYTES_MAX });
     }
     run.work(COMPILE_BYTES)?;
     let own = [arguments.get(PATTERN_AT), arguments.get(options_at)];
@@ -175,13 +196,13 @@ impl<'c, 'v> Extraction<'c, 'v> {
         self.pattern.search(self.subject, run)
     }
 
-    /// Returns the group of every match; `None` where it took no part.
-    fn found(&self) -> Box<dyn Iterator<Item = Option<&'v str>> + '_> {
+    /// Returns where the group of every match is; `None` where it took no part.
+    fn found(&self) -> Box<dyn Iterator<Item = Option<Range<usize>>> + '_> {
         let regex = &self.pattern.regex;
         if self.group == 0 {
-            return Box::new(regex.find_iter(self.subject).map(|found| Some(found.as_str())));
+            return Box::new(regex.find_iter(self.subject).map(|found| Some(found.range())));
         }
-        let own = |captures: regex::Captures<'v>| Some(captures.get(self.group)?.as_str());
+        let own = |captures: regex::Captures<'v>| Some(captures.get(self.group)?.range());
         Box::new(regex.captures_iter(self.subject).map(own))
     }
 }
@@ -201,7 +222,7 @@ pub(super) fn extract<'e>(
     let Some(extraction) = Extraction::of(call, run, arguments)? else { return Ok(None) };
     extraction.search(run)?;
     let first = extraction.found().next().flatten();
-    Ok(first.and_then(text))
+    Ok(first.and_then(|range| text(extraction.subject.get(range)?)))
 }
 
 pub(super) fn extract_all<'e>(
@@ -209,22 +230,38 @@ pub(super) fn extract_all<'e>(
     run: &Run<'_>,
     arguments: &mut [Maybe<'e>],
 ) -> Result<Maybe<'e>> {
+    run.scratch(compiled_bytes(text_at(arguments, PATTERN_AT).map_or(0, str::len)))?;
     let Some(extraction) = Extraction::of(call, run, arguments)? else { return Ok(None) };
-    let mut list = Vec::new();
+    // First the places of the parts, which are smaller: a list that is too long is undefined before it is built.
+    let mut parts: Vec<(u32, u32)> = Vec::new();
     let mut bytes = 0;
     extraction.search(run)?;
-    for part in extraction.found() {
+    for range in extraction.found() {
         // For the next one.
         extraction.search(run)?;
-        let Some(part) = part else { continue };
+        let Some(range) = range else { continue };
         // Quotes and a comma.
-        bytes += part.len() + 3;
+        bytes += range.len() + 3;
+        let (Ok(start), Ok(end)) = (u32::try_from(range.start), u32::try_from(range.end)) else {
+            return Ok(None);
+        };
         if bytes > RESULT_BYTES_MAX {
             return Ok(None);
         }
-        list.push(Value::from(part));
+        // The list doubles when it grows, and stands beside its predecessor meanwhile.
+        run.reserve(3 * size_of::<(u32, u32)>())?;
+        parts.push((start, end));
     }
-    Ok(Some(Datum::Owned(Value::Array(list))))
+    let allocated = |(start, end): &(u32, u32)| {
+        let bytes = end.abs_diff(*start) as usize;
+        if bytes == 0 { 0 } else { bytes + ALLOCATION_BYTES }
+    };
+    run.reserve(parts.len() * ELEMENT_BYTES + parts.iter().map(allocated).sum::<usize>())?;
+    let part = |(start, end): &(u32, u32)| {
+        let range = *start as usize..*end as usize;
+        Value::from(extraction.subject.get(range).unwrap_or_default())
+    };
+    Ok(Some(Datum::Owned(Value::Array(parts.iter().map(part).collect()))))
 }
 
 pub(super) fn replace<'e>(

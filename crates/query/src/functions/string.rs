@@ -2,11 +2,11 @@
 
 use model::Value;
 
-use super::Call;
+use super::{Call, letter_case};
 use crate::value::{Datum, Maybe, integer, text};
 
 /// Limit: REPLICATE of the service.
-const REPLICATE_UNITS_MAX: usize = 100_000;
+pub(super) const REPLICATE_UNITS_MAX: usize = 100_000;
 
 /// Limit: longest text or list of texts a function makes; more than an item can hold is undefined.
 pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -34,14 +34,14 @@ pub(super) fn n_units(source: &str) -> usize {
 }
 
 pub(super) fn concat<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    let mut joined = String::new();
+    let mut parts = Vec::with_capacity(arguments.len());
+    let mut bytes = 0_usize;
     for argument in arguments.iter() {
-        joined.push_str(argument.as_ref()?.as_text()?);
-        if joined.len() > RESULT_BYTES_MAX {
-            return None;
-        }
+        let part = argument.as_ref()?.as_text()?;
+        bytes = bytes.saturating_add(part.len());
+        parts.push(part);
     }
-    text(joined)
+    if bytes > RESULT_BYTES_MAX { None } else { text(parts.concat()) }
 }
 
 pub(super) fn left<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
@@ -70,26 +70,13 @@ pub(super) fn length<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e>
     integer(i64::try_from(n_units(text_at(arguments, 0)?)).ok()?)
 }
 
-/// Maps a character to one other: the invariant culture has no mappings to several characters.
-pub(super) fn single(c: char, mut mapped: impl Iterator<Item = char>) -> char {
-    match (mapped.next(), mapped.next()) {
-        (Some(single), None) => single,
-        _ => c,
-    }
-}
-
-/// Wire: the service leaves the micro sign as it is.
-pub(super) fn upper_char(c: char) -> char {
-    if c == '\u{b5}' { c } else { single(c, c.to_uppercase()) }
-}
-
 pub(super) fn lower<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
     let source = text_at(arguments, 0)?;
-    text(source.chars().map(|c| single(c, c.to_lowercase())).collect::<String>())
+    text(source.chars().map(letter_case::lower).collect::<String>())
 }
 
 pub(super) fn upper<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {
-    text(text_at(arguments, 0)?.chars().map(upper_char).collect::<String>())
+    text(text_at(arguments, 0)?.chars().map(letter_case::upper).collect::<String>())
 }
 
 fn trimmed<'e>(arguments: &[Maybe<'_>], at_start: bool, at_end: bool) -> Maybe<'e> {
@@ -164,7 +151,9 @@ pub(super) fn split<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> 
     let list = if separator.is_empty() {
         vec![Value::from(source)]
     } else {
-        source.split(separator).map(Value::from).collect()
+        let mut list = Vec::with_capacity(source.matches(separator).count() + 1);
+        list.extend(source.split(separator).map(Value::from));
+        list
     };
     Some(Datum::Owned(Value::Array(list)))
 }

@@ -1,7 +1,7 @@
 //! Functions that look into texts.
 
-use super::Call;
-use super::string::{n_units, upper_char};
+use super::string::n_units;
+use super::{Call, letter_case};
 use crate::value::{Datum, Maybe, boolean, integer};
 
 fn text_at<'v>(arguments: &'v [Maybe<'_>], index: usize) -> Option<&'v str> {
@@ -17,7 +17,7 @@ fn ignores_case(arguments: &[Maybe<'_>]) -> Option<bool> {
 }
 
 fn folded(text: &str) -> String {
-    text.chars().map(upper_char).collect()
+    text.chars().map(letter_case::upper).collect()
 }
 
 fn test<'e>(arguments: &[Maybe<'_>], holds: fn(&str, &str) -> bool) -> Maybe<'e> {

@@ -10,7 +10,8 @@ fn check<'e>(argument: &[Maybe<'_>], test: impl FnOnce(&Value) -> bool) -> Maybe
 }
 
 fn is_non_finite(arguments: &[Maybe<'_>]) -> bool {
-    matches!(arguments, [Some(Datum::Special(double)), ..] if !double.is_finite())
+    let number = arguments.first().and_then(Option::as_ref).and_then(Datum::as_f64);
+    number.is_some_and(|double| !double.is_finite())
 }
 
 pub(super) fn is_array<'e>(_: &Call<'_>, arguments: &mut [Maybe<'e>]) -> Maybe<'e> {

@@ -4,7 +4,6 @@ use model::Value;
 
 use super::{Call, Prepared};
 use crate::context::{Context, DistanceFunction};
-use crate::error::{Diagnostic, Span};
 use crate::value::{Maybe, number};
 
 /// What a comparison needs to know.
@@ -29,21 +28,6 @@ pub(crate) fn prepare(
     let by_policy = embedding.map(|entry| entry.distance);
     let distance = named.or(by_policy).unwrap_or(DistanceFunction::Cosine);
     VectorOptions { distance, dimensions: embedding.and_then(|entry| entry.dimensions) }
-}
-
-/// Checks the numbers of the options argument.
-pub(crate) fn check_options(options: &Value, span: Span) -> Option<Diagnostic> {
-    for name in ["searchListSizeMultiplier", "quantizedVectorListMultiplier"] {
-        let Some(Value::Number(value)) = options.get(name) else { continue };
-        if !(1.0..=100.0).contains(&value.as_f64()) {
-            let message = format!(
-                "The '{name}' value {value} specified in the VectorDistance function is outside the \
-                 supported range. The value must be between 1 and 100."
-            );
-            return Some(Diagnostic::sc(2213, message, span));
-        }
-    }
-    None
 }
 
 /// Says whether a value is a vector: an array of numbers.

@@ -63,6 +63,12 @@ impl Composite {
         bytes
     }
 
+    /// Says whether a term is that of an item which has none of the paths.
+    pub(super) fn is_undefined(&self, term: &[u8]) -> bool {
+        term.len() == self.parts.len()
+            && term.iter().all(|byte| *byte == UNDEFINED || *byte == !UNDEFINED)
+    }
+
     /// Returns the length of the beginning of a term that ends with the first part which can stand for several
     /// values; `None` when each part stands for one.
     pub(crate) fn inexact_length(parts: &[bool], term: &[u8]) -> Option<usize> {

@@ -8,9 +8,9 @@ use model::{PropertyPath, Value};
 use super::composite::{Composite, CompositePart};
 use super::policy::property_names;
 use super::spatial::Spatial;
-use super::{PATH_BYTES_MAX, vectors, words};
+use super::{Counted, PATH_BYTES_MAX, vectors, words};
+use crate::full_text::language::{FullTextPolicy, Language};
 use crate::functions::Bounds;
-use crate::language::{FullTextPolicy, Language};
 
 /// One declared index.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,6 +157,14 @@ impl Declared {
                     emit(&vectors::term(&packed));
                 }
             }
+        }
+    }
+
+    /// What a term counts in a charge: nothing if the item has none of the paths.
+    pub(super) fn counted(&self, term: &[u8]) -> Counted {
+        match self {
+            Declared::Composite(composite) if composite.is_undefined(term) => Counted::Never,
+            _ => Counted::Once,
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use model::Value;
 
 use super::{Declared, IndexPath, PathStep};
-use crate::language::FullTextPolicy;
+use crate::full_text::language::FullTextPolicy;
 
 /// Limit: segments of a rule; items are not deeper.
 const STEPS_MAX: usize = model::json::DEPTH_MAX;
@@ -148,7 +148,7 @@ impl IndexPolicy {
     ///
     /// Wire: `_ts` and `_rid` always have an order; other properties of the system follow the rules.
     pub(crate) fn orders(&self, path: &IndexPath) -> bool {
-        let mut cursor = Cursor { place: Place::Other, ..self.start() };
+        let mut cursor = Cursor { place: PathState::Other, ..self.start() };
         for step in path.steps() {
             cursor = match step {
                 PathStep::Name(name) => cursor.name(name),
@@ -179,7 +179,7 @@ impl IndexPolicy {
     /// Stands at the item itself.
     pub(super) fn start(&self) -> Cursor<'_> {
         let is_below = self.root.below.unwrap_or(false);
-        Cursor { node: Some(&self.root), is_below, place: Place::Item, is_none: self.is_none }
+        Cursor { node: Some(&self.root), is_below, place: PathState::Item, is_none: self.is_none }
     }
 }
 
@@ -205,12 +205,12 @@ pub(super) struct Cursor<'p> {
     node: Option<&'p Node>,
     /// What the nearest rule for all below says.
     is_below: bool,
-    place: Place,
+    place: PathState,
     is_none: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum PathState {
     Item,
     Id,
     /// A property that the system adds and the index does not know.
@@ -222,21 +222,24 @@ impl<'p> Cursor<'p> {
     /// Goes to a property.
     pub(super) fn name(self, name: &str) -> Cursor<'p> {
         let place = match (self.place, name) {
-            (Place::Item, "id") => Place::Id,
-            (Place::Item, _) if model::json::SYSTEM_PROPERTIES.contains(&name) => Place::System,
-            (Place::System, _) => Place::System,
-            _ => Place::Other,
+            (PathState::Item, "id") => PathState::Id,
+            (PathState::Item, _) if model::json::SYSTEM_PROPERTIES.contains(&name) => {
+                PathState::System
+            }
+            (PathState::System, _) => PathState::System,
+            _ => PathState::Other,
         };
         self.enter(self.node.and_then(|node| node.names.get(name)), place)
     }
 
     /// Goes to the elements of an array.
     pub(super) fn element(self) -> Cursor<'p> {
-        let place = if self.place == Place::System { Place::System } else { Place::Other };
+        let place =
+            if self.place == PathState::System { PathState::System } else { PathState::Other };
         self.enter(self.node.and_then(|node| node.element.as_deref()), place)
     }
 
-    fn enter(self, node: Option<&'p Node>, place: Place) -> Cursor<'p> {
+    fn enter(self, node: Option<&'p Node>, place: PathState) -> Cursor<'p> {
         let is_below = node.and_then(|node| node.below).unwrap_or(self.is_below);
         Cursor { node, is_below, place, is_none: self.is_none }
     }
@@ -245,10 +248,10 @@ impl<'p> Cursor<'p> {
     pub(super) fn is_included(&self) -> bool {
         match self.place {
             _ if self.is_none => false,
-            Place::System => false,
+            PathState::System => false,
             // Wire: the id is indexed whatever the policy says.
-            Place::Id => true,
-            Place::Item | Place::Other => {
+            PathState::Id => true,
+            PathState::Item | PathState::Other => {
                 self.node.and_then(|node| node.own).unwrap_or(self.is_below)
             }
         }
@@ -257,8 +260,8 @@ impl<'p> Cursor<'p> {
     /// Returns whether nothing here and below is indexed.
     pub(super) fn is_dead(&self) -> bool {
         self.is_none
-            || self.place == Place::System
-            || (self.node.is_none() && !self.is_below && self.place != Place::Id)
+            || self.place == PathState::System
+            || (self.node.is_none() && !self.is_below && self.place != PathState::Id)
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Counted {
     Once,
     /// Two: an array or object with content that stands deeper.
     Twice,
+    /// Nothing: the entry of a composite index for an item that has none of its paths.
+    Never,
 }
 
 /// What is open around the current value.
@@ -112,7 +114,7 @@ pub fn each_term(
     if policy.has_declared() {
         let item = model::json::parse(text.as_bytes())?;
         for (name, index) in policy.declared() {
-            index.each_term(&item, &mut |term| emit(name, term, Counted::Once));
+            index.each_term(&item, &mut |term| emit(name, term, index.counted(term)));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use model::Value;
 
 use super::TermSpan;
 use super::term::{Term, successor};
-use crate::language::Language;
+use crate::full_text::language::Language;
 
 const LENGTH: u8 = 2;
 

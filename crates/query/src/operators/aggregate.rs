@@ -6,10 +6,16 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use model::Value;
+use model::json::ELEMENT_BYTES;
 
-use crate::context::estimated_bytes;
+use crate::context::Run;
+use crate::error::Result;
+use crate::eval::SEEN_BYTES;
 use crate::functions::AggregateKind;
-use crate::value::{Datum, Maybe, integer, number, value_key};
+use crate::value::{Datum, Maybe, integer, key_bytes_max, number, value_key};
+
+/// Bytes of a value in a list that may be twice as long as its content.
+const VALUE_BYTES: usize = 2 * ELEMENT_BYTES;
 
 /// An aggregate under construction.
 #[derive(Debug)]
@@ -94,52 +100,58 @@ impl Accumulator {
         }
     }
 
-    /// Adds a value; returns the bytes by which the accumulator grew.
-    pub(crate) fn add(&mut self, value: Maybe<'_>) -> usize {
-        let Some(datum) = value else { return 0 };
+    /// Adds a value; returns the bytes by which the accumulator grew, for which the run has taken memory.
+    pub(crate) fn add(&mut self, value: Maybe<'_>, run: &Run<'_>) -> Result<usize> {
+        let Some(datum) = value else { return Ok(0) };
         match self {
             Accumulator::Count(count) => *count += 1,
             Accumulator::CountIf(count) => *count += i64::from(datum.as_bool() == Some(true)),
             Accumulator::Sum(sum) | Accumulator::Average(sum) => sum.add(&datum),
             Accumulator::Extreme { wanted, best, is_poisoned } => {
-                let Some(value) = datum.value() else { return 0 };
+                let Some(value) = datum.value() else { return Ok(0) };
                 if !value.is_scalar() {
                     *is_poisoned = true;
                 } else if best
                     .as_ref()
                     .is_none_or(|best| model::order(Some(value), Some(best)) == *wanted)
                 {
-                    *best = datum.into_value();
+                    let before = best.as_ref().map_or(0, Value::heap_bytes);
+                    *best = run.own(datum)?;
+                    let after = best.as_ref().map_or(0, Value::heap_bytes);
+                    return Ok(after.saturating_sub(before));
                 }
             }
             Accumulator::List(list) => {
-                let Some(value) = datum.into_value() else { return 0 };
-                let bytes = estimated_bytes(&value);
+                let Some(value) = run.own(datum)? else { return Ok(0) };
+                let bytes = VALUE_BYTES + value.heap_bytes();
                 list.push(value);
-                return bytes;
+                return Ok(bytes);
             }
             Accumulator::Set { seen, values } => {
-                let Some(value) = datum.into_value() else { return 0 };
-                let key = value_key(Some(&value));
-                let bytes = key.len() + estimated_bytes(&value);
-                if seen.insert(key) {
+                let Some(value) = datum.value() else { return Ok(0) };
+                let key_bytes = key_bytes_max(value) + SEEN_BYTES;
+                run.reserve(key_bytes)?;
+                if seen.insert(value_key(Some(value)))
+                    && let Some(value) = run.own(datum)?
+                {
+                    let bytes = key_bytes + VALUE_BYTES + value.heap_bytes();
                     values.push(value);
-                    return bytes;
+                    return Ok(bytes);
                 }
             }
         }
-        0
+        Ok(0)
     }
 
     /// Takes in what later items added up to.
-    pub(crate) fn merge(&mut self, other: Accumulator) {
+    pub(crate) fn merge(&mut self, other: Accumulator, run: &Run<'_>) -> Result<()> {
         match (self, other) {
             (Accumulator::Count(own), Accumulator::Count(count))
             | (Accumulator::CountIf(own), Accumulator::CountIf(count)) => *own += count,
             (Accumulator::Sum(own), Accumulator::Sum(sum))
             | (Accumulator::Average(own), Accumulator::Average(sum)) => own.merge(&sum),
             (own @ Accumulator::Extreme { .. }, Accumulator::Extreme { best, is_poisoned, .. }) => {
-                own.add(best.map(Datum::Owned));
+                own.add(best.map(Datum::Owned), run)?;
                 if let Accumulator::Extreme { is_poisoned: own, .. } = own {
                     *own |= is_poisoned;
                 }
@@ -147,12 +159,13 @@ impl Accumulator {
             (Accumulator::List(own), Accumulator::List(list)) => own.extend(list),
             (own @ Accumulator::Set { .. }, Accumulator::Set { values, .. }) => {
                 for value in values {
-                    own.add(Some(Datum::Owned(value)));
+                    own.add(Some(Datum::Owned(value)), run)?;
                 }
             }
             // Invariant: both were made for the same aggregate.
             (_, other) => debug_assert!(false, "{other:?} is another aggregate"),
         }
+        Ok(())
     }
 
     /// Returns the result.

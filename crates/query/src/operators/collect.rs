@@ -10,19 +10,17 @@ use model::Value;
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use super::parallel;
 use super::sort::{Start, fill, sort_keys};
-use crate::ahead::fetched;
 use crate::bind::tree::{Base, Grouping, ITEM_LEVEL, Query};
-use crate::context::{Context, Run, estimated_bytes};
-use crate::continuation::Position;
-use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, Group, GroupSet, answer, each_row};
+use crate::context::{Context, Run};
+use crate::error::Result;
+use crate::eval::{Flow, Frame, Group, GroupSet, SEEN_BYTES, answer, each_row};
+use crate::memory::Held;
+use crate::paging::continuation::Position;
+use crate::paging::sort_key::{RowPosition, SortKey, SortOrder};
 use crate::plan::{Access, Need, Reads, access, group_from_index};
-use crate::sort_key::{Place, SortKey, SortOrder};
+use crate::source::prefetch::fetched;
 use crate::source::{ItemSource, SourceItem};
-use crate::value::{digest, push_key, value_key};
-
-/// Limit: bytes of all rows of a query that must hold them at once.
-pub(super) const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
+use crate::value::{digest, key_bytes_max, push_key, value_key};
 
 pub(super) fn page(
     query: &Query,
@@ -36,7 +34,9 @@ pub(super) fn page(
     let start = Start::new(&order, position)?;
     let mut metrics = Metrics::default();
     let run = Run::of(context, request);
-    let rows = in_order(query, &order, all_rows(query, source, &mut metrics, &run)?);
+    let mut collected = all_rows(query, source, &mut metrics, &run)?;
+    let rows =
+        in_order(query, &order, std::mem::take(&mut collected.entries), &mut collected.held)?;
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
     let rows = rows.filter(|(place, _)| start.admits(&order, place));
@@ -47,29 +47,33 @@ pub(super) fn page(
 fn in_order(
     query: &Query,
     order: &SortOrder,
-    mut rows: Vec<(Place, Value)>,
-) -> impl Iterator<Item = (Place, Value)> {
+    mut rows: Vec<(RowPosition, Value)>,
+    held: &mut Held<'_>,
+) -> Result<impl Iterator<Item = (RowPosition, Value)> + use<>> {
     rows.sort_by(|(left, _), (right, _)| order.compare(left, right));
-    let mut seen = HashSet::new();
-    rows.retain(|(_, row)| !query.distinct || seen.insert(value_key(Some(row))));
-    let mut last: Option<Place> = None;
-    rows.into_iter().map(move |(mut place, row)| {
+    if query.distinct {
+        held.grow(rows.iter().map(|(_, row)| key_bytes_max(row) + SEEN_BYTES).sum())?;
+        let mut seen = HashSet::new();
+        rows.retain(|(_, row)| seen.insert(value_key(Some(row))));
+    }
+    let mut last: Option<RowPosition> = None;
+    Ok(rows.into_iter().map(move |(mut place, row)| {
         place.row = match &last {
             Some(last) if last.number == place.number && last.keys == place.keys => last.row + 1,
             _ => 0,
         };
         last = Some(place.clone());
         (place, row)
-    })
+    }))
 }
 
 /// Rows with their places.
-struct Collected {
-    entries: Vec<(Place, Value)>,
-    bytes: usize,
+struct Collected<'m> {
+    entries: Vec<(RowPosition, Value)>,
+    held: Held<'m>,
 }
 
-impl Collected {
+impl Collected<'_> {
     /// Adds a row, unless its projection is undefined; `own` are the keys of its group.
     fn push(
         &mut self,
@@ -78,6 +82,7 @@ impl Collected {
         frame: &Frame<'_>,
         run: &Run<'_>,
     ) -> Result<Flow> {
+        let before = run.built();
         let Some(row) = answer(query, frame, run)? else {
             return Ok(Flow::Continue);
         };
@@ -85,50 +90,49 @@ impl Collected {
         let mut name = Vec::new();
         if let Some(own) = own {
             for key in own {
+                run.scratch(key.as_ref().map_or(0, key_bytes_max))?;
                 push_key(key.as_ref(), &mut name);
                 keys.push(SortKey::new(key.as_ref()));
             }
         } else {
+            run.scratch(key_bytes_max(&row))?;
             push_key(Some(&row), &mut name);
             keys.push(SortKey::new(Some(&row)));
         }
-        self.grow(estimated_bytes(&row) + name.len() + 64)?;
-        self.entries.push((Place { keys, number: digest(&name), row: 0 }, row));
+        let place = RowPosition { keys, number: digest(&name), row: 0 };
+        self.held.grow(row.heap_bytes() + place.heap_bytes() + ENTRY_BYTES)?;
+        run.settle(before, 0);
+        self.entries.push((place, row));
         Ok(Flow::Continue)
-    }
-
-    fn grow(&mut self, bytes: usize) -> Result<()> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > COLLECTED_BYTES_MAX {
-            let limit = COLLECTED_BYTES_MAX;
-            return Err(Error::Limit { what: "the rows to hold at once, in bytes,", limit });
-        }
-        Ok(())
     }
 }
 
+/// Bytes of a row in a list that may be twice as long as its content.
+const ENTRY_BYTES: usize = 2 * size_of::<(RowPosition, Value)>();
+
 /// Computes all rows of a query, before ORDER BY, DISTINCT, TOP and OFFSET.
-fn all_rows(
+fn all_rows<'m>(
     query: &Query,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
-    run: &Run<'_>,
-) -> Result<Vec<(Place, Value)>> {
-    let mut collected = Collected { entries: Vec::new(), bytes: 0 };
+    run: &Run<'m>,
+) -> Result<Collected<'m>> {
+    let mut collected = Collected { entries: Vec::new(), held: run.held() };
     match &query.grouping {
         None => each_base(query, source, metrics, run, &mut |frame| {
             each_row(query, frame, run, &mut |row| collected.push(query, None, row, run))?;
             Ok(())
         })?,
         Some(grouping) => {
-            let groups: Vec<Group> = if let Some((group, n)) = group_from_index(query, source)? {
-                metrics.n_entries_read += n;
-                vec![group]
-            } else {
-                let (groups, bytes) = groups_of(query, grouping, source, metrics, run)?;
-                collected.grow(bytes)?;
-                groups.finish().collect()
-            };
+            // Invariant: the groups are held until all rows are made of them.
+            let (groups, _held): (Vec<Group>, _) =
+                if let Some((group, n)) = group_from_index(query, source)? {
+                    metrics.n_entries_read += n;
+                    (vec![group], run.held())
+                } else {
+                    let (groups, held) = groups_of(query, grouping, source, metrics, run)?;
+                    (groups.finish().collect(), held)
+                };
             for group in groups {
                 run.next_item()?;
                 let frame = Frame::EMPTY.with_group(grouping.level, &group);
@@ -136,27 +140,30 @@ fn all_rows(
             }
         }
     }
-    Ok(collected.entries)
+    Ok(collected)
 }
 
-/// Groups all rows, those of several sources or of many items side by side; returns also the bytes that the groups take.
-fn groups_of<'q>(
+/// Groups and the memory that they take.
+type HeldGroups<'q, 'm> = (GroupSet<'q>, Held<'m>);
+
+/// Groups all rows, those of several sources or of many items side by side.
+fn groups_of<'q, 'm>(
     query: &'q Query,
     grouping: &'q Grouping,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
-    run: &Run<'_>,
-) -> Result<(GroupSet<'q>, usize)> {
-    let (context, patience) = (run.context, run.patience());
+    run: &Run<'m>,
+) -> Result<HeldGroups<'q, 'm>> {
+    let (context, budget) = (run.context, run.budget());
     let is_plain = matches!(query.base, Base::Item) && context.udf_host.is_none();
     if let Some(parts) = source.parts().filter(|parts| is_plain && parts.degree > 1) {
         let partial = parallel::each_part(&parts.sources, parts.degree, |part| {
             let mut metrics = Metrics::default();
-            let run = Run::within(context, patience);
+            let run = Run::within(context, budget);
             let groups = groups_of(query, grouping, *part, &mut metrics, &run)?;
             Ok((groups, metrics))
         })?;
-        return Ok(merged(grouping, partial, metrics));
+        return merged(grouping, partial, metrics, run);
     }
     if !is_plain {
         return group(grouping, query, run, |visit| each_base(query, source, metrics, run, visit));
@@ -168,7 +175,7 @@ fn groups_of<'q>(
     {
         let partial = parallel::each_part(&chunks, chunks.len(), |chunk| {
             let mut metrics = Metrics::default();
-            let run = Run::within(context, patience);
+            let run = Run::within(context, budget);
             let index = source.index().into_iter();
             let items = index.flat_map(|index| fetched(index, chunk));
             let groups = group(grouping, query, &run, |visit| {
@@ -176,44 +183,48 @@ fn groups_of<'q>(
             })?;
             Ok((groups, metrics))
         })?;
-        return Ok(merged(grouping, partial, metrics));
+        return merged(grouping, partial, metrics, run);
     }
     let items = access.items(source, None);
     group(grouping, query, run, |visit| each_item(query, items, metrics, run, visit))
 }
 
 /// Groups the rows of what `each` visits.
-fn group<'q>(
+fn group<'q, 'm>(
     grouping: &'q Grouping,
     query: &Query,
-    run: &Run<'_>,
+    run: &Run<'m>,
     each: impl FnOnce(&mut dyn FnMut(&Frame<'_>) -> Result<()>) -> Result<()>,
-) -> Result<(GroupSet<'q>, usize)> {
+) -> Result<HeldGroups<'q, 'm>> {
     let mut groups = GroupSet::new(grouping);
-    let mut collected = Collected { entries: Vec::new(), bytes: 0 };
+    let mut held = run.held();
     each(&mut |frame| {
         each_row(query, frame, run, &mut |row| {
-            collected.grow(groups.add(row, run)?)?;
+            let before = run.built();
+            held.grow(groups.add(row, run)?)?;
+            run.settle(before, 0);
             Ok(Flow::Continue)
         })?;
         Ok(())
     })?;
-    Ok((groups, collected.bytes))
+    Ok((groups, held))
 }
 
-fn merged<'q>(
+fn merged<'q, 'm>(
     grouping: &'q Grouping,
-    partial: Vec<((GroupSet<'q>, usize), Metrics)>,
+    partial: Vec<(HeldGroups<'q, 'm>, Metrics)>,
     metrics: &mut Metrics,
-) -> (GroupSet<'q>, usize) {
+    run: &Run<'m>,
+) -> Result<HeldGroups<'q, 'm>> {
     let mut groups = GroupSet::new(grouping);
-    let mut bytes = 0_usize;
+    let mut held = run.held();
     for ((part, of_part), part_metrics) in partial {
-        groups.merge(part);
-        bytes = bytes.saturating_add(of_part);
+        groups.merge(part, run)?;
+        run.settle(0, 0);
+        held.absorb(of_part);
         metrics.add(&part_metrics);
     }
-    (groups, bytes)
+    Ok((groups, held))
 }
 
 /// Visits items as outermost frames.
@@ -251,9 +262,13 @@ pub(super) fn each_base(
         }
         Base::Rows(inner, level) => {
             let mut seen = HashSet::new();
-            for (_, row) in all_rows(inner, source, metrics, run)? {
-                if inner.distinct && !seen.insert(value_key(Some(&row))) {
-                    continue;
+            let mut rows = all_rows(inner, source, metrics, run)?;
+            for (_, row) in std::mem::take(&mut rows.entries) {
+                if inner.distinct {
+                    rows.held.grow(key_bytes_max(&row) + SEEN_BYTES)?;
+                    if !seen.insert(value_key(Some(&row))) {
+                        continue;
+                    }
                 }
                 run.next_item()?;
                 visit(&Frame::root(*level, &row))?;

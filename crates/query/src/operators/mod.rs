@@ -3,7 +3,7 @@
 //! | file | queries | holds at most |
 //! |---|---|---|
 //! | `stream` | filter, projection, JOIN, TOP, OFFSET | a page |
-//! | `follow` | ORDER BY keys that an index has | a page |
+//! | `index_order` | ORDER BY keys that an index has | a page |
 //! | `sort` | other ORDER BY, by `ranked` where an index has the scores; DISTINCT | a page, and the rows skipped by OFFSET |
 //! | `collect` | GROUP BY, aggregates, DISTINCT with ORDER BY, whole queries in FROM | all rows |
 //! | `scored` | ORDER BY RANK of one score | all rows |
@@ -11,7 +11,7 @@
 
 pub(crate) mod aggregate;
 mod collect;
-mod follow;
+mod index_order;
 mod page;
 mod parallel;
 mod rank;
@@ -25,12 +25,12 @@ pub use page::{Metrics, Page, PageRequest};
 
 use crate::bind::tree::{Projection, Query};
 use crate::context::Context;
-use crate::continuation::Position;
 use crate::error::{Error, Result};
+use crate::paging::continuation::Position;
+use crate::paging::resume_filter::ResumeFilter;
 use crate::plan;
-use crate::resume::ResumeFilter;
 use crate::source::ItemSource;
-use crate::watched::WatchedSource;
+use crate::source::metered_source::MeteredSource;
 
 /// Computes one page.
 pub(crate) fn run(
@@ -40,8 +40,8 @@ pub(crate) fn run(
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
 ) -> Result<Page> {
-    let brief = request.is_brief.then(|| WatchedSource::brief(source));
-    let source = brief.as_ref().map_or(source, |brief| brief as &dyn ItemSource);
+    let budgeted = request.is_inline.then(|| MeteredSource::budgeted(source));
+    let source = budgeted.as_ref().map_or(source, |budgeted| budgeted as &dyn ItemSource);
     let mut page = rows(query, context, resume, source, request)?;
     page.metrics.n_lookups = plan::n_lookups(query, source);
     page.metrics.n_properties = match &query.projection {
@@ -72,7 +72,7 @@ fn rows(
     if is_ordered
         && let (Some(order), Some(index)) = (plan::order_to_follow(query, source)?, source.index())
     {
-        return follow::page(query, context, resume, index, &order, request, position);
+        return index_order::page(query, context, resume, index, &order, request, position);
     }
     if is_ordered || query.distinct {
         return sort::page(query, context, resume, source, request, position);

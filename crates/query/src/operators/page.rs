@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::continuation::Position;
-use crate::row::Row;
+use crate::paging::continuation::Position;
+use crate::paging::row::Row;
 
 /// What one page may be.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct PageRequest<'r> {
     /// aggregate need all items: they go on, and fail when that takes far longer.
     pub deadline: Option<Duration>,
     /// Gives up with [`crate::Error::Timeout`], unless the page takes about a millisecond.
-    pub is_brief: bool,
+    pub is_inline: bool,
     /// The continuation of the page before.
     pub continuation: Option<&'r str>,
 }
@@ -95,7 +95,7 @@ impl<'p> PageBuilder<'p> {
     /// Returns whether time is up. Something was read before, so every page makes progress. What must be brief is given
     /// up long before, and need not look at the clock.
     pub(super) fn is_late(&self) -> bool {
-        !self.request.is_brief
+        !self.request.is_inline
             && self.metrics.n_items_read > 0
             && self
                 .request

@@ -8,16 +8,16 @@ use std::cmp::Ordering;
 
 use model::Value;
 
-use super::collect::{COLLECTED_BYTES_MAX, each_base};
+use super::collect::each_base;
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use super::score::{Input, Scorer};
 use super::scored;
 use crate::bind::tree::{Component, Query};
-use crate::context::{Context, Run, estimated_bytes};
-use crate::continuation::Position;
+use crate::context::{Context, Run};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, answer, each_row};
-use crate::mark::Among;
+use crate::paging::continuation::Position;
+use crate::paging::sort_bookmark::Among;
 use crate::source::ItemSource;
 
 /// The constant of reciprocal rank fusion.
@@ -79,20 +79,19 @@ fn fused_rows(
     let scorers: Vec<Scorer<'_>> = components.iter().map(Scorer::new).collect();
     let mut rows = Vec::new();
     let mut inputs: Vec<Vec<Input>> = Vec::new();
-    let mut bytes = 0_usize;
+    let mut held = run.held();
     each_base(query, source, metrics, run, &mut |frame| {
         each_row(query, frame, run, &mut |row| {
+            let before = run.built();
             let Some(value) = answer(query, row, run)? else {
                 return Ok(Flow::Continue);
             };
             let of_row: Vec<Input> =
                 scorers.iter().map(|scorer| scorer.input(row, run)).collect::<Result<_>>()?;
             let inputs_bytes: usize = of_row.iter().map(Input::n_bytes).sum();
-            bytes = bytes.saturating_add(2 * estimated_bytes(&value) + inputs_bytes);
-            if bytes > COLLECTED_BYTES_MAX {
-                let limit = COLLECTED_BYTES_MAX;
-                return Err(Error::Limit { what: "the rows to rank, in bytes,", limit });
-            }
+            // The row stands in a list that may be twice as long as its content, and in another one with its rank.
+            held.grow(value.heap_bytes() + inputs_bytes + 4 * size_of::<(f64, Value)>())?;
+            run.settle(before, 0);
             rows.push(value);
             inputs.push(of_row);
             Ok(Flow::Continue)

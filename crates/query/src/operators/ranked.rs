@@ -2,13 +2,13 @@
 
 use model::Value;
 
-use super::page::Metrics;
+use super::page::{Metrics, to_u64};
 use super::sort::{Wanted, Window};
 use crate::context::Run;
 use crate::error::Result;
 use crate::index::length_span;
+use crate::paging::sort_key::{RowPosition, SortKey};
 use crate::plan::{Ranked, ranked};
-use crate::sort_key::{Place, SortKey};
 use crate::source::{Direction, ItemIndex, ItemSource};
 
 /// Limit: rows wanted of an index; with more, going over all items is as good.
@@ -18,21 +18,29 @@ const WANTED_MAX: usize = 16 * 1024;
 const FETCHES_MAX: usize = 64 * 1024;
 
 /// Returns the window; `None` when the items that the index finds do not fill it.
-pub(super) fn window<'p>(
+pub(super) fn window<'p, 'm: 'p>(
     wanted: &Wanted<'p>,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
-    run: &Run<'_>,
+    run: &Run<'m>,
 ) -> Result<Option<Window<'p>>> {
     if wanted.n_max > WANTED_MAX {
         return Ok(None);
     }
     let Some(index) = source.index() else { return Ok(None) };
-    let mut filling = Filling { wanted, index, run, window: Window::new(wanted), n_fetched: 0 };
+    let mut filling =
+        Filling { wanted, index, run, window: Window::new(wanted, run), n_fetched: 0 };
     let is_full = match ranked(wanted.query, source)? {
         None => return Ok(None),
-        Some(Ranked::Vectors { numbers }) => filling.in_order(&numbers, metrics)?,
-        Some(Ranked::Words { name, numbers }) => filling.texts(&name, &numbers, metrics)?,
+        // Each vector was compared, and each entry of a word was read, whatever comes of it.
+        Some(Ranked::Vectors { numbers }) => {
+            metrics.n_entries_read += to_u64(numbers.len());
+            filling.in_order(&numbers, metrics)?
+        }
+        Some(Ranked::Words { name, numbers }) => {
+            metrics.n_entries_read += to_u64(numbers.len());
+            filling.texts(&name, &numbers, metrics)?
+        }
     };
     if is_full {
         filling.window.dropped = true;
@@ -81,8 +89,11 @@ impl Filling<'_, '_> {
         for number in numbers {
             self.visit(*number, metrics)?;
         }
-        let zero =
-            |number| Place { keys: vec![SortKey::new(Some(&Value::from(0)))], number, row: 0 };
+        let zero = |number| RowPosition {
+            keys: vec![SortKey::new(Some(&Value::from(0)))],
+            number,
+            row: 0,
+        };
         // Texts without any of the words score zero, and ties descend by number.
         let highest = zero(u64::MAX);
         if self.is_full() && self.window.ends_before(&highest) {

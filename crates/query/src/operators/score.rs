@@ -4,7 +4,7 @@ use crate::bind::tree::{Component, Score};
 use crate::context::Run;
 use crate::error::Result;
 use crate::eval::{Frame, eval};
-use crate::functions::{Statistics, bm25_of_counts, n_occurrences};
+use crate::functions::{SearchTerm, Statistics, bm25_of_counts, words_bytes};
 use crate::value::Datum;
 
 /// What a score needs of a row. The score of a text also needs statistics of all texts.
@@ -27,16 +27,15 @@ impl Input {
 /// Scores rows by one component of a rank.
 pub(super) struct Scorer<'q> {
     component: &'q Component,
-    /// The words of each search term.
-    phrases: Vec<Vec<String>>,
+    phrases: Vec<SearchTerm>,
 }
 
 impl<'q> Scorer<'q> {
     pub(super) fn new(component: &'q Component) -> Scorer<'q> {
         let phrases = match &component.score {
             Score::FullText { terms, language, .. } => {
-                let words = |term: &model::Value| language.words(term.as_str().unwrap_or_default());
-                terms.iter().map(words).collect()
+                let read = |term| SearchTerm::read(term, *language).unwrap_or_default();
+                terms.iter().map(read).collect()
             }
             Score::Vector { .. } => Vec::new(),
         };
@@ -60,9 +59,11 @@ impl<'q> Scorer<'q> {
         Ok(match &self.component.score {
             Score::FullText { text, language, .. } => {
                 let value = eval(text, frame, run)?;
-                value.as_ref().and_then(Datum::as_text).map_or(Input::Nothing, |text| {
+                let text = value.as_ref().and_then(Datum::as_text);
+                run.scratch(text.map_or(0, words_bytes))?;
+                text.map_or(Input::Nothing, |text| {
                     let words = language.words(text);
-                    let count = |phrase: &Vec<String>| n_occurrences(&words, phrase);
+                    let count = |phrase: &SearchTerm| phrase.n_occurrences(&words);
                     Input::Text {
                         n_words: words.len(),
                         length: language.length(text),

@@ -5,19 +5,19 @@
 
 use model::{Number, Value};
 
-use super::collect::COLLECTED_BYTES_MAX;
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
 use super::score::{Input, Scorer};
 use super::sort::{After, Start, fill_rows};
 use crate::bind::tree::{Base, Component, ITEM_LEVEL, Projection, Query, Score};
-use crate::context::{Context, Run, estimated_bytes};
-use crate::continuation::Position;
+use crate::context::{Context, Run};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, answer, each_row};
 use crate::functions::Statistics;
 use crate::index::{length_of, length_span};
+use crate::memory::Held;
+use crate::paging::continuation::Position;
+use crate::paging::sort_key::{RowPosition, SortKey, SortOrder};
 use crate::plan::{Need, Reads, access, texts_with, words_index};
-use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::{Direction, ItemIndex, ItemSource};
 
 /// Limit: search terms whose statistics a continuation holds; rows of a query with more are counted.
@@ -83,7 +83,7 @@ fn started(scorer: &Scorer<'_>, position: Option<Position>) -> Result<(Start, Op
         None => Ok((Start { after: After::Nothing, passed: 0 }, None)),
         Some(Position::Ranked { place, statistics, passed }) if place.keys.len() == 1 => {
             let known = read(&statistics, scorer).ok_or(Error::Continuation)?;
-            Ok((Start { after: After::Place(place), passed }, Some(known)))
+            Ok((Start { after: After::RowPosition(place), passed }, Some(known)))
         }
         Some(
             Position::Ranked { .. }
@@ -112,7 +112,7 @@ fn read(numbers: &[f64], scorer: &Scorer<'_>) -> Option<Statistics> {
     }
 }
 
-type Rows = Vec<(Place, Value)>;
+type Rows = Vec<(RowPosition, Value)>;
 
 /// What a page needs.
 struct Wanted<'p> {
@@ -129,12 +129,12 @@ struct Wanted<'p> {
 }
 
 impl Wanted<'_> {
-    fn place(&self, score: Option<f64>, number: u64) -> Place {
+    fn place(&self, score: Option<f64>, number: u64) -> RowPosition {
         // Subtracted from zero, because a negative zero would be another number.
         let key =
             score.map(|score| if self.scorer.is_larger_first() { 0.0 - score } else { score });
         let key = key.and_then(Number::from_f64).map(Value::Number);
-        Place { keys: vec![SortKey::new(key.as_ref())], number, row: 0 }
+        RowPosition { keys: vec![SortKey::new(key.as_ref())], number, row: 0 }
     }
 
     /// Scores all items, and returns the rows from the start on.
@@ -143,7 +143,7 @@ impl Wanted<'_> {
         source: &dyn ItemSource,
         metrics: &mut Metrics,
     ) -> Result<(Rows, Statistics)> {
-        let mut found = Found { rows: Vec::new(), bytes: 0 };
+        let mut found = ScoredItem { rows: Vec::new(), held: self.run.held() };
         if matches!(self.query.base, Base::Nothing) {
             self.visit(0, &Frame::EMPTY, &mut found)?;
         } else {
@@ -170,10 +170,12 @@ impl Wanted<'_> {
         Ok((rows, statistics))
     }
 
-    fn visit(&self, number: u64, frame: &Frame<'_>, found: &mut Found) -> Result<()> {
+    fn visit(&self, number: u64, frame: &Frame<'_>, found: &mut ScoredItem<'_>) -> Result<()> {
         each_row(self.query, frame, self.run, &mut |row| {
+            let before = self.run.built();
             if let Some(value) = answer(self.query, row, self.run)? {
                 found.push(number, self.scorer.input(row, self.run)?, value)?;
+                self.run.settle(before, 0);
             }
             Ok(Flow::Continue)
         })?;
@@ -251,7 +253,7 @@ impl Wanted<'_> {
     }
 
     /// Returns the places from the start on, in order, of texts that have one of the words: all others score zero.
-    fn best(&self, inputs: &[(u64, Input)], statistics: &Statistics) -> Vec<Place> {
+    fn best(&self, inputs: &[(u64, Input)], statistics: &Statistics) -> Vec<RowPosition> {
         let mut places = Vec::new();
         for (number, input) in inputs {
             let score = Scorer::score(input, statistics).filter(|score| *score > 0.0);
@@ -277,19 +279,16 @@ impl Wanted<'_> {
 }
 
 /// Rows whose scores are not known yet, with the numbers of their items.
-struct Found {
+struct ScoredItem<'m> {
     rows: Vec<(u64, Input, Value)>,
-    bytes: usize,
+    held: Held<'m>,
 }
 
-impl Found {
+impl ScoredItem<'_> {
     fn push(&mut self, number: u64, input: Input, row: Value) -> Result<()> {
-        let bytes = 2 * estimated_bytes(&row) + input.n_bytes();
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > COLLECTED_BYTES_MAX {
-            let limit = COLLECTED_BYTES_MAX;
-            return Err(Error::Limit { what: "the rows to rank, in bytes,", limit });
-        }
+        // The row stands in a list that may be twice as long as its content, and in another one when it has a score.
+        self.held
+            .grow(row.heap_bytes() + input.n_bytes() + 4 * size_of::<(RowPosition, Value)>())?;
         self.rows.push((number, input, row));
         Ok(())
     }
@@ -298,7 +297,7 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mark::Among;
+    use crate::paging::sort_bookmark::Among;
     use crate::source::SourceItem;
     use crate::{PrepareOptions, Statement};
 
@@ -322,14 +321,14 @@ mod tests {
             items_max: 1,
             bytes_max: 1000,
             deadline: None,
-            is_brief: false,
+            is_inline: false,
             continuation,
         };
         Statement::prepare(text, &[], &options)?.run(&source, &request)
     }
 
     fn ranked(statistics: Vec<f64>) -> Position {
-        let place = Place { keys: vec![SortKey::Undefined], number: 1, row: 0 };
+        let place = RowPosition { keys: vec![SortKey::Undefined], number: 1, row: 0 };
         Position::Ranked { place, statistics, passed: 1 }
     }
 

@@ -12,19 +12,20 @@ use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
 use super::{parallel, ranked};
 use crate::bind::tree::{Base, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
-use crate::continuation::Position;
 use crate::error::{Error, Result};
-use crate::eval::{Flow, Frame, each_row, eval};
-use crate::mark::{Among, Passing};
+use crate::eval::{Flow, Frame, SEEN_BYTES, each_row, eval};
+use crate::memory::Held;
+use crate::paging::continuation::Position;
+use crate::paging::resume_filter::ResumeFilter;
+use crate::paging::row::Row;
+use crate::paging::sort_bookmark::{Among, Passing};
+use crate::paging::sort_key::{RowPosition, SortKey, SortOrder};
 use crate::plan::{Need, Reads, access};
-use crate::resume::ResumeFilter;
-use crate::row::Row;
-use crate::sort_key::{Place, SortKey, SortOrder};
 use crate::source::{ItemSource, SourceItem};
-use crate::value::{Datum, digest, value_key};
+use crate::value::{Datum, digest, key_bytes_max, value_key};
 
-/// Limit: bytes held for one page, rows skipped by OFFSET included.
-const SORT_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of a row in a list that may be twice as long as its content.
+const ENTRY_BYTES: usize = 2 * size_of::<Entry>();
 
 /// Rows beyond the wanted ones that may pile up before they are cut.
 const SLACK: usize = 1024;
@@ -68,7 +69,7 @@ pub(super) fn page(
             let run = Run::of(context, request);
             Ok((wanted.window(*part, &mut metrics, &run)?, metrics))
         })?;
-        let mut window = Window::new(&wanted);
+        let mut window = Window::new(&wanted, &Run::of(context, request));
         for (part, metrics) in windows {
             window.merge(part)?;
             builder.metrics.add(&metrics);
@@ -94,13 +95,13 @@ pub(super) struct Wanted<'p> {
 
 impl<'p> Wanted<'p> {
     /// Goes over all items of a source.
-    fn window(
+    fn window<'m: 'p>(
         &self,
         source: &dyn ItemSource,
         metrics: &mut Metrics,
-        run: &Run<'_>,
+        run: &Run<'m>,
     ) -> Result<Window<'p>> {
-        let mut window = Window::new(self);
+        let mut window = Window::new(self, run);
         if matches!(self.query.base, Base::Nothing) {
             self.visit(&SourceItem::new(0, Value::Null, 0), run, &mut window)?;
             return Ok(window);
@@ -129,11 +130,15 @@ impl<'p> Wanted<'p> {
         let frame = Frame::root(ITEM_LEVEL, &value);
         let mut row = 0;
         each_row(self.query, &frame, run, &mut |inner| {
+            // What stays of a row is held by the window.
+            let before = run.built();
             if self.query.distinct {
-                return self.visit_value(inner, item, run, window);
+                self.visit_value(inner, item, run, window)?;
+                run.settle(before, 0);
+                return Ok(Flow::Continue);
             }
             let keys = sort_keys(self.query, inner, run)?;
-            let place = Place { keys, number: item.number, row };
+            let place = RowPosition { keys, number: item.number, row };
             row += 1;
             let admitted = self.start.admits(self.order, &place)
                 && self.resume.is_none_or(|resume| resume.admits(self.order, &place));
@@ -143,6 +148,7 @@ impl<'p> Wanted<'p> {
             {
                 window.push(place, row)?;
             }
+            run.settle(before, 0);
             Ok(Flow::Continue)
         })?;
         Ok(())
@@ -155,19 +161,22 @@ impl<'p> Wanted<'p> {
         item: &SourceItem,
         run: &Run<'_>,
         window: &mut Window<'_>,
-    ) -> Result<Flow> {
+    ) -> Result<()> {
         if let Some(row) = self.reads.row(self.query, frame, item, run)? {
+            run.reserve(row.value_bytes_max())?;
             let row = row.into_value();
+            run.reserve(key_bytes_max(&row))?;
             let key = value_key(Some(&row));
             let keys = vec![SortKey::new(Some(&row))];
-            let place = Place { keys, number: digest(&key), row: 0 };
+            let place = RowPosition { keys, number: digest(&key), row: 0 };
             let is_new = self.start.admits(self.order, &place) && !window.seen.contains(&key);
             if is_new && window.wants(&place) {
+                window.held.grow(key.len() + SEEN_BYTES)?;
                 window.seen.insert(key);
                 window.push(place, row.into())?;
             }
         }
-        Ok(Flow::Continue)
+        Ok(())
     }
 }
 
@@ -176,6 +185,9 @@ pub(super) fn sort_keys(query: &Query, frame: &Frame<'_>, run: &Run<'_>) -> Resu
     let mut keys = Vec::with_capacity(query.order.len());
     for key in &query.order {
         let value = eval(&key.expr, frame, run)?;
+        if let Some(Value::String(text)) = value.as_ref().and_then(Datum::value) {
+            run.reserve(text.len())?;
+        }
         keys.push(SortKey::new(value.as_ref().and_then(Datum::value)));
     }
     Ok(keys)
@@ -193,7 +205,7 @@ impl Start {
         match position {
             None => Ok(Start { after: After::Nothing, passed: 0 }),
             Some(Position::Sorted { place, passed }) if place.keys.len() == order.n_keys() => {
-                Ok(Start { after: After::Place(place), passed })
+                Ok(Start { after: After::RowPosition(place), passed })
             }
             Some(Position::Near { among, passed }) if among.mark.keys.len() <= order.n_keys() => {
                 Ok(Start { after: After::Among(among), passed })
@@ -207,10 +219,10 @@ impl Start {
         }
     }
 
-    pub(super) fn admits(&self, order: &SortOrder, place: &Place) -> bool {
+    pub(super) fn admits(&self, order: &SortOrder, place: &RowPosition) -> bool {
         match &self.after {
             After::Nothing => true,
-            After::Place(after) => order.compare(place, after).is_gt(),
+            After::RowPosition(after) => order.compare(place, after).is_gt(),
             After::Among(among) => among.mark.compare(order, &place.keys).is_ge(),
         }
     }
@@ -218,7 +230,7 @@ impl Start {
     /// Returns how many rows that earlier pages returned are admitted again.
     fn n_again(&self) -> u64 {
         match &self.after {
-            After::Nothing | After::Place(_) => 0,
+            After::Nothing | After::RowPosition(_) => 0,
             After::Among(among) => among.n_rows,
         }
     }
@@ -226,15 +238,20 @@ impl Start {
     /// Returns how many of them [`Start::is_again`] is to count.
     pub(super) fn n_others(&self) -> u64 {
         match &self.after {
-            After::Nothing | After::Place(_) => 0,
+            After::Nothing | After::RowPosition(_) => 0,
             After::Among(among) => among.n_others,
         }
     }
 
     /// Returns whether an earlier page returned a row, the next one in order of those that are admitted.
-    pub(super) fn is_again(&self, order: &SortOrder, place: &Place, n_others: &mut u64) -> bool {
+    pub(super) fn is_again(
+        &self,
+        order: &SortOrder,
+        place: &RowPosition,
+        n_others: &mut u64,
+    ) -> bool {
         match &self.after {
-            After::Nothing | After::Place(_) => false,
+            After::Nothing | After::RowPosition(_) => false,
             After::Among(among) => among.has_passed(order, place, n_others),
         }
     }
@@ -243,7 +260,7 @@ impl Start {
 /// What the rows of a page come after.
 pub(super) enum After {
     Nothing,
-    Place(Place),
+    RowPosition(RowPosition),
     /// From the first row that begins so on; some of these are left out.
     Among(Among),
 }
@@ -254,7 +271,7 @@ pub(super) fn fill(
     query: &Query,
     order: &SortOrder,
     start: &Start,
-    rows: impl Iterator<Item = (Place, impl Into<Row>)>,
+    rows: impl Iterator<Item = (RowPosition, impl Into<Row>)>,
     is_cut: bool,
 ) -> Page {
     let (builder, last) = fill_rows(builder, query, order, start, rows, is_cut);
@@ -265,7 +282,7 @@ pub(super) fn fill(
 }
 
 /// The last row of a page that is not the last one, with the rows passed so far.
-type Last = (Place, u64, Passing);
+type Last = (RowPosition, u64, Passing);
 
 /// Does what [`fill`] does, and leaves the position to the caller.
 pub(super) fn fill_rows<'b>(
@@ -273,7 +290,7 @@ pub(super) fn fill_rows<'b>(
     query: &Query,
     order: &SortOrder,
     start: &Start,
-    rows: impl Iterator<Item = (Place, impl Into<Row>)>,
+    rows: impl Iterator<Item = (RowPosition, impl Into<Row>)>,
     is_cut: bool,
 ) -> (PageBuilder<'b>, Option<Last>) {
     let end = query.take.map_or(u64::MAX, |take| query.offset.saturating_add(take));
@@ -297,9 +314,12 @@ pub(super) fn fill_rows<'b>(
 }
 
 struct Entry {
-    place: Place,
+    place: RowPosition,
     row: Row,
+    /// About the length of its text.
     bytes: usize,
+    /// Its memory.
+    held_bytes: usize,
 }
 
 /// The first rows in order, as many as the page can need.
@@ -313,10 +333,11 @@ pub(super) struct Window<'o> {
     pub(super) dropped: bool,
     /// The keys of the values in the window, for DISTINCT.
     seen: HashSet<Vec<u8>>,
+    held: Held<'o>,
 }
 
 impl<'o> Window<'o> {
-    pub(super) fn new(wanted: &Wanted<'o>) -> Window<'o> {
+    pub(super) fn new<'m: 'o>(wanted: &Wanted<'o>, run: &Run<'m>) -> Window<'o> {
         Window {
             order: wanted.order,
             entries: Vec::new(),
@@ -325,6 +346,7 @@ impl<'o> Window<'o> {
             bytes: 0,
             dropped: false,
             seen: HashSet::new(),
+            held: run.held(),
         }
     }
 
@@ -334,17 +356,21 @@ impl<'o> Window<'o> {
     }
 
     /// Returns whether all rows that the page can need come before a place.
-    pub(super) fn ends_before(&mut self, place: &Place) -> bool {
+    pub(super) fn ends_before(&mut self, place: &RowPosition) -> bool {
         self.cut();
         let last = self.entries.last();
         last.is_none_or(|last| self.order.compare(&last.place, place).is_lt())
     }
 
     /// Takes in the window of another source.
-    fn merge(&mut self, other: Window<'_>) -> Result<()> {
+    fn merge(&mut self, other: Window<'o>) -> Result<()> {
         self.dropped |= other.dropped;
         let is_distinct = !other.seen.is_empty();
-        for Entry { place, row, .. } in other.entries {
+        let Window { entries, held, .. } = other;
+        self.held.absorb(held);
+        for Entry { place, row, held_bytes, .. } in entries {
+            // Counted again by the window that it comes to.
+            self.held.shrink(held_bytes);
             if !is_distinct || self.seen.insert(row.key()) {
                 self.push(place, row)?;
             }
@@ -353,7 +379,7 @@ impl<'o> Window<'o> {
     }
 
     /// Returns whether a row may belong to the window. The last entry is its end after a cut.
-    fn wants(&mut self, place: &Place) -> bool {
+    fn wants(&mut self, place: &RowPosition) -> bool {
         if self.n_max == 0 {
             self.dropped = true;
             return false;
@@ -368,19 +394,15 @@ impl<'o> Window<'o> {
         wanted
     }
 
-    fn push(&mut self, place: Place, row: Row) -> Result<()> {
+    fn push(&mut self, place: RowPosition, row: Row) -> Result<()> {
         let bytes = row.n_bytes() + 64;
+        let held_bytes = row.heap_bytes() + place.heap_bytes() + ENTRY_BYTES;
+        self.held.grow(held_bytes)?;
         self.bytes += bytes;
-        self.entries.push(Entry { place, row, bytes });
+        self.entries.push(Entry { place, row, bytes, held_bytes });
         let is_heavy = self.bytes > self.bytes_max.saturating_mul(2);
         if self.entries.len() >= self.n_max.saturating_add(SLACK.max(self.n_max)) || is_heavy {
             self.cut();
-        }
-        if self.bytes > SORT_BYTES_MAX {
-            return Err(Error::Limit {
-                what: "the rows to sort, in bytes,",
-                limit: SORT_BYTES_MAX,
-            });
         }
         Ok(())
     }
@@ -397,9 +419,12 @@ impl<'o> Window<'o> {
         // One row more than fits, so that the page is known to be full.
         let n_kept = n_fit.map_or(usize::MAX, |n_fit| n_fit + 1).min(self.n_max);
         if self.entries.len() > n_kept {
-            for Entry { row, .. } in self.entries.drain(n_kept..) {
+            for Entry { row, held_bytes, .. } in self.entries.drain(n_kept..) {
+                self.held.shrink(held_bytes);
                 if !self.seen.is_empty() {
-                    self.seen.remove(&row.key());
+                    let key = row.key();
+                    self.seen.remove(&key);
+                    self.held.shrink(key.len() + SEEN_BYTES);
                 }
             }
             self.dropped = true;

@@ -5,9 +5,10 @@
 use super::page::{Page, PageBuilder, PageRequest};
 use crate::bind::tree::{Base, Expr, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
-use crate::continuation::Position;
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row_where};
+use crate::memory::Held;
+use crate::paging::continuation::Position;
 use crate::plan::{Access, Need, Reads, access};
 use crate::source::{ItemSource, SourceItem};
 
@@ -38,8 +39,9 @@ pub(super) fn page(
         Some(access) => access.filter_left(query),
     };
     let reads = Reads::of(query, filter);
-    let mut stream = Stream { query, filter, reads, start, passed, builder };
     let run = Run::of(context, request);
+    let held = run.held();
+    let mut stream = Stream { query, filter, reads, start, passed, builder, held };
     let next = match &access {
         None => stream.without_items(&run)?,
         Some(access) => stream.items(access, source, &run)?,
@@ -61,6 +63,7 @@ struct Stream<'q> {
     start: Option<(u64, Option<u64>)>,
     passed: u64,
     builder: PageBuilder<'q>,
+    held: Held<'q>,
 }
 
 impl Stream<'_> {
@@ -138,9 +141,13 @@ impl Stream<'_> {
             if is_replay {
                 return Ok(Flow::Continue);
             }
+            let before = run.built();
             let Some(row) = self.reads.row(query, inner, item, run)? else {
                 return Ok(Flow::Continue);
             };
+            // What stays of a row is held by the page.
+            self.held.grow(row.heap_bytes())?;
+            run.settle(before, 0);
             if self.passed >= query.offset && !self.builder.push(row) {
                 ended_at = Some(index);
                 return Ok(Flow::Stop);

@@ -6,9 +6,9 @@ use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query, S
 use crate::context::Run;
 use crate::error::Result;
 use crate::eval::{Frame, answer, copied_object, written_object};
-use crate::item::corrupt;
-use crate::row::Row;
+use crate::paging::row::Row;
 use crate::source::SourceItem;
+use crate::source::item::corrupt;
 use crate::value::Step;
 
 /// What a query reads of each item.
@@ -263,8 +263,8 @@ mod tests {
     use model::Env;
 
     use super::*;
-    use crate::context::{Context, Patience};
-    use crate::language::FullTextPolicy;
+    use crate::context::{Budget, Context};
+    use crate::full_text::language::FullTextPolicy;
     use crate::source::StoredItem;
     use crate::statement::{PrepareOptions, Statement};
 
@@ -280,8 +280,9 @@ mod tests {
             embeddings: Vec::new(),
             full_text: FullTextPolicy::default(),
             keys_bytes_max: 0,
+            memory: crate::memory::QueryMemory::new(None),
         };
-        let run = Run::within(&context, Patience::once(&context, Duration::from_secs(1)));
+        let run = Run::within(&context, Budget::once(&context, Duration::from_secs(1)));
         for (list, is_written) in [
             ("c.id, c.n", true),
             ("c.t, c.o AS x, c.o AS y", true),

@@ -2,10 +2,11 @@
 //!
 //! Hot path: no clone of arrays or objects unless an expression builds a new one.
 
+use std::sync::Arc;
+
 use model::{Number, Object, Value};
 
 use crate::ast;
-use crate::error::{Error, Result};
 
 /// A defined value.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub(crate) enum Datum<'e> {
     Borrowed(&'e Value),
     /// A computed value.
     Owned(Value),
+    /// A constant that stands in several places of a query.
+    Shared(Arc<Value>),
     /// A double that a JSON number cannot be: NaN or an infinity, which no row may have, or −0, which is 0 in rows.
     Special(f64),
 }
@@ -60,35 +63,46 @@ impl<'e> Datum<'e> {
     /// Returns the JSON value; `None` for numbers that JSON cannot hold.
     pub(crate) fn value(&self) -> Option<&Value> {
         match self {
+            Datum::Borrowed(Value::Number(number)) | Datum::Owned(Value::Number(number))
+                if !number.is_finite() =>
+            {
+                None
+            }
             Datum::Borrowed(value) => Some(value),
             Datum::Owned(value) => Some(value),
+            Datum::Shared(value) => Some(value),
             Datum::Special(double) => (*double == 0.0).then_some(ZERO),
         }
     }
 
-    /// Returns the JSON value as an owned one, moving it where possible.
+    /// Returns the JSON value as an owned one, moving it where possible. Inside it may be numbers that JSON cannot hold.
     pub(crate) fn into_value(self) -> Option<Value> {
         match self {
-            Datum::Borrowed(value) => Some(value.clone()),
-            Datum::Owned(value) => Some(value),
             Datum::Special(double) => (double == 0.0).then(|| ZERO.clone()),
+            datum => Some(datum.into_element())
+                .filter(|value| !matches!(value, Value::Number(number) if !number.is_finite())),
         }
     }
 
-    /// Returns the JSON value for a row.
-    ///
-    /// # Errors
-    /// The value is a number that JSON lacks.
-    pub(crate) fn into_json(self) -> Result<Value> {
-        self.into_value().ok_or(Error::NotFinite)
+    /// Returns the value as part of an array or object that a query computes with.
+    pub(crate) fn into_element(self) -> Value {
+        match self {
+            Datum::Borrowed(value) => value.clone(),
+            Datum::Owned(value) => value,
+            Datum::Shared(value) => Arc::unwrap_or_clone(value),
+            Datum::Special(double) => Value::Number(Number::computed(double)),
+        }
     }
 
     /// Returns the number.
     pub(crate) fn as_f64(&self) -> Option<f64> {
-        match (self, self.value()) {
-            (Datum::Special(double), _) => Some(*double),
-            (_, Some(Value::Number(number))) => Some(number.as_f64()),
-            _ => None,
+        match self {
+            Datum::Special(double) => Some(*double),
+            Datum::Borrowed(Value::Number(number)) | Datum::Owned(Value::Number(number)) => {
+                Some(number.as_f64())
+            }
+            Datum::Shared(value) => value.as_f64(),
+            Datum::Borrowed(_) | Datum::Owned(_) => None,
         }
     }
 
@@ -98,6 +112,7 @@ impl<'e> Datum<'e> {
             Datum::Borrowed(Value::Number(number)) | Datum::Owned(Value::Number(number)) => {
                 number.kept_integer()
             }
+            Datum::Shared(value) => value.as_number()?.kept_integer(),
             _ => None,
         }
     }
@@ -146,9 +161,20 @@ impl<'e> Datum<'e> {
     pub(crate) fn child(self, step: &Step) -> Maybe<'e> {
         match self {
             Datum::Borrowed(value) => step.of(value).map(Datum::Borrowed),
-            Datum::Owned(value) => step.of(&value).cloned().map(Datum::Owned),
+            Datum::Owned(value) => step.take(value).map(Datum::Owned),
+            Datum::Shared(value) => step.of(&value).cloned().map(Datum::Owned),
             Datum::Special(_) => None,
         }
+    }
+}
+
+/// Says whether JSON can hold all numbers of a value.
+pub(crate) fn is_finite(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_finite(),
+        Value::Array(list) => list.iter().all(is_finite),
+        Value::Object(object) => object.iter().all(|(_, value)| is_finite(value)),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
     }
 }
 
@@ -169,6 +195,17 @@ impl Step {
         match (self, value) {
             (Step::Name(name), Value::Object(object)) => object.get(name),
             (Step::Index(index), Value::Array(list)) => list.get(*index),
+            _ => None,
+        }
+    }
+
+    /// Returns the part of `value` that the step names, and drops the rest.
+    fn take(&self, value: Value) -> Option<Value> {
+        match (self, value) {
+            (Step::Name(name), Value::Object(mut object)) => object.remove(name),
+            (Step::Index(index), Value::Array(mut list)) => {
+                (*index < list.len()).then(|| list.swap_remove(*index))
+            }
             _ => None,
         }
     }

@@ -9,9 +9,24 @@ use super::Datum;
 /// Returns whether two defined values are equal.
 pub(crate) fn equal(left: &Datum<'_>, right: &Datum<'_>) -> bool {
     match (left.value(), right.value()) {
-        (Some(left), Some(right)) => left == right,
+        (Some(left), Some(right)) => equal_values(left, right),
         // At least one is NaN or infinite, so the other can only be equal as a double.
         _ => compare(left, right) == Some(Ordering::Equal),
+    }
+}
+
+/// Returns whether two values are equal; what has NaN inside equals nothing.
+pub(crate) fn equal_values(left: &Value, right: &Value) -> bool {
+    left == right && !has_nan(left)
+}
+
+/// Says whether a value is NaN or has it inside.
+pub(crate) fn has_nan(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_nan(),
+        Value::Array(list) => list.iter().any(has_nan),
+        Value::Object(object) => object.iter().any(|(_, value)| has_nan(value)),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 

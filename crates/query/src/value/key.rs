@@ -13,6 +13,16 @@ pub(crate) fn value_key(value: Option<&Value>) -> Vec<u8> {
     key
 }
 
+/// Returns the memory that the key of a value takes at most, on the way there included.
+pub(crate) fn key_bytes_max(value: &Value) -> usize {
+    /// A list that grows stands beside its predecessor.
+    const GROWTH: usize = 3;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 16,
+        value => value.heap_bytes().saturating_mul(GROWTH),
+    }
+}
+
 /// Appends the key; keys are self-delimiting, so a sequence of them is a key of the sequence.
 pub(crate) fn push_key(value: Option<&Value>, key: &mut Vec<u8>) {
     match value {

@@ -39,7 +39,7 @@ pub fn run_all(
             items_max,
             bytes_max: 4 << 20,
             deadline: None,
-            is_brief: false,
+            is_inline: false,
             continuation: continuation.as_deref(),
         };
         let Page { rows: page, continuation: next, .. } = statement.run(source, &request)?;

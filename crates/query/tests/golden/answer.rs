@@ -1,10 +1,12 @@
 //! Questions to the planner and answers in one form, so that Orrery's and another planner's can be compared.
 //!
 //! A question is a JSON object: `query`, and if need be `parameters` (as in a request) and `paths` of the partition key. An
-//! answer has `plan`, the query plan document with partition keys as ranges, or `errors`.
+//! answer has `plan`, the query plan document with partition keys as ranges, or `errors`. A question with `expression` asks
+//! for its `value`, as `ToString` prints it or `null` if it is undefined; its `query` filters a key by that text, so that the
+//! ranges of a planner tell it.
 
 use model::{Env, Object, PartitionKey, PartitionKeyDefinition, Value};
-use query::{Features, PrepareOptions};
+use query::{Features, PageRequest, PrepareOptions, Row, SourceItem, Statement};
 
 /// Returns the answer of this build.
 pub(crate) fn own(question: &Value) -> Value {
@@ -25,6 +27,7 @@ pub(crate) fn own(question: &Value) -> Value {
         None => return Value::from("the partition key of the question is invalid"),
     };
     match answer {
+        Ok(_) if question.get("expression").is_some() => member("value", value_of(question)),
         Ok(plan) => member("plan", plan_of(&plan)),
         Err(error) if error.diagnostics().is_empty() => {
             let message = error.to_service_message();
@@ -43,8 +46,58 @@ pub(crate) fn own(question: &Value) -> Value {
     }
 }
 
+/// Computes the expression of a question.
+fn value_of(question: &Value) -> Value {
+    let expression = question.get("expression").and_then(Value::as_str).unwrap_or_default();
+    let text = format!("SELECT VALUE ToString({expression})");
+    let request = PageRequest {
+        items_max: 1,
+        bytes_max: 1 << 20,
+        deadline: None,
+        is_inline: false,
+        continuation: None,
+    };
+    let page = Statement::prepare(&text, &[], &PrepareOptions::new(Env::fixed(1, 1)))
+        .and_then(|statement| statement.run(&NoItems, &request));
+    match page {
+        Ok(page) => page.rows.into_iter().next().map_or(Value::Null, Row::into_value),
+        Err(error) => member("fails", Value::from(error.to_service_message().as_str())),
+    }
+}
+
+/// A container without items; constant expressions need none.
+struct NoItems;
+
+impl query::ItemSource for NoItems {
+    fn scan(
+        &self,
+        _after: Option<u64>,
+    ) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
+        Box::new(std::iter::empty())
+    }
+}
+
+/// Says whether a planner did not compute the expression of a question beforehand.
+pub(crate) fn is_open(answer: &Value) -> bool {
+    answer.get("value").is_some_and(|value| value.as_object().is_some())
+}
+
+/// Reads the value of an expression from the ranges that a filter by it asks.
+fn told_value(plan: &Value) -> Value {
+    let ranges = list(plan, "queryRanges");
+    let end = |name| ranges.first().and_then(|range: &Value| range.get(name));
+    match (end("min").and_then(Value::as_array), end("max").and_then(Value::as_array)) {
+        (Some([key]), Some(_)) if ranges.len() == 1 => key.clone(),
+        (Some([]), Some([])) => Value::Null,
+        _ => member("open", Value::Bool(true)),
+    }
+}
+
 /// Brings the answer of another planner into the same form.
 pub(crate) fn normal(question: &Value, answer: &Value) -> Value {
+    if let (Some(plan), Some(_)) = (answer.get("plan"), question.get("expression")) {
+        return member("value", told_value(plan));
+    }
     if let Some(plan) = answer.get("plan") {
         let mut plan = plan_of(plan);
         if let (Some(definition), Value::Object(plan)) = (definition(question), &mut plan) {

@@ -24,6 +24,7 @@ pub struct ItemBody {
     pub(super) ttl: Option<i32>,
     pub(super) members: Vec<Member>,
     pub(super) n_terms: usize,
+    pub(super) n_added: usize,
 }
 
 impl ItemBody {
@@ -44,6 +45,8 @@ impl ItemBody {
         };
         if let Cow::Owned(text) = repaired(&body.text) {
             body.text = text;
+            // The number was that of another text.
+            body.n_added = 0;
         }
         Ok(body)
     }
@@ -58,6 +61,14 @@ impl ItemBody {
     /// Returns the text to store: an object, `{` first and `}` last.
     pub fn text(&self) -> &[u8] {
         self.text.as_bytes()
+    }
+
+    /// Returns how many bytes before the brace are properties that the client had behind system properties, as
+    /// [`super::ItemText`] has it.
+    ///
+    /// Wire: a client that reads an item, adds to it and writes it finds what it added behind them.
+    pub fn n_added(&self) -> usize {
+        self.n_added
     }
 
     /// Returns the text to store, without a copy.
@@ -123,14 +134,14 @@ struct Scan<'a> {
     text: &'a str,
     /// The object without the space around it.
     object: Range<usize>,
-    found: Found<'a>,
+    found: KnownProperties<'a>,
     members: Vec<Member>,
     n_terms: usize,
 }
 
 /// What the properties that the server looks at say.
 #[derive(Default)]
-pub(super) struct Found<'a> {
+pub(super) struct KnownProperties<'a> {
     pub(super) id: Option<Text<'a>>,
     pub(super) ttl: Option<i32>,
     /// What is wrong with a property. Told after the pass only, because broken JSON comes first,
@@ -146,7 +157,7 @@ impl<'a> Scan<'a> {
         let mut scan = Scan {
             text: reader.text(),
             object: reader.event_start()..reader.event_start(),
-            found: Found::default(),
+            found: KnownProperties::default(),
             members: Vec::with_capacity(ROOM),
             n_terms: 0,
         };
@@ -182,14 +193,15 @@ impl<'a> Scan<'a> {
     }
 
     fn into_body(mut self) -> Result<ItemBody, ItemError> {
-        let Found { id, ttl, fault } = self.found;
+        let KnownProperties { id, ttl, fault } = self.found;
         let id = checked_id(id, fault)?;
-        let text = without_system_properties(&self.text[self.object], &mut self.members);
-        Ok(ItemBody { text, id, ttl, members: self.members, n_terms: self.n_terms })
+        let (text, n_added) = without_system_properties(&self.text[self.object], &mut self.members);
+        let Scan { members, n_terms, .. } = self;
+        Ok(ItemBody { text, id, ttl, members, n_terms, n_added })
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> KnownProperties<'a> {
     /// Keeps the id and the time to live, or what is wrong with them.
     pub(super) fn note(&mut self, name: Text<'a>, first: Event<'a>, value: &str) {
         if name.is("id") {

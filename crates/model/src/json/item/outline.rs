@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{
     super::{Reader, Text},
     ITEM_BYTES_MAX, ItemBody, ItemError,
-    body::{Found, checked_id},
+    body::{KnownProperties, checked_id},
     splice::Member,
 };
 
@@ -59,7 +59,7 @@ impl ItemBody {
             Ok(text) => text,
             Err(error) => return ItemBody::parse(error.as_bytes()),
         };
-        let mut found = Found::default();
+        let mut found = KnownProperties::default();
         for member in &outline.members {
             let slice = |(start, end): (u32, u32)| text.get(start as usize..end as usize);
             let (Some(name), Some(value)) = (slice(member.name), slice(member.value)) else {
@@ -72,10 +72,10 @@ impl ItemBody {
                 found.note(name, first, value);
             }
         }
-        let Found { id, ttl, fault } = found;
+        let KnownProperties { id, ttl, fault } = found;
         let id = checked_id(id, fault)?;
         let Outline { members, n_terms } = outline;
-        let body = ItemBody { text, id, ttl, members, n_terms };
+        let body = ItemBody { text, id, ttl, members, n_terms, n_added: 0 };
         debug_assert!(body.is_as_read(), "{body:?}");
         Ok(body)
     }

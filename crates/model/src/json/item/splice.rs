@@ -6,23 +6,58 @@ use crate::{ETag, Lsn, Rid};
 /// Bytes around the parts that differ in length, and numbers.
 const ROOM: usize = 192;
 
-/// Returns the item as a client reads it: its text with the system properties at the end.
+/// The text of a stored item, and how many bytes before its brace are properties that were added: by patches, or by a
+/// client that had them behind the system properties of an item that it read.
+#[derive(Debug, Clone, Copy)]
+pub struct ItemText<'a> {
+    /// An object, `{` first and `}` last.
+    pub bytes: &'a [u8],
+    /// From the comma before the first of them; zero if there are none.
+    pub n_added: usize,
+}
+
+impl<'a> From<&'a [u8]> for ItemText<'a> {
+    fn from(bytes: &'a [u8]) -> ItemText<'a> {
+        ItemText { bytes, n_added: 0 }
+    }
+}
+
+impl<'a> ItemText<'a> {
+    /// What was added, from the comma before the first property on.
+    pub fn added(self) -> &'a [u8] {
+        self.parts().1
+    }
+
+    /// The text without its brace: what was there before, and what was added.
+    fn parts(self) -> (&'a [u8], &'a [u8]) {
+        let inside = self.bytes.strip_suffix(b"}").unwrap_or(self.bytes);
+        let at = inside.len().saturating_sub(self.n_added);
+        match inside.split_at(at) {
+            (written, added) if added.starts_with(b",") => (written, added),
+            _ => (inside, b""),
+        }
+    }
+}
+
+/// Returns the item as a client reads it: its text with the system properties at the end. Wire: what was added stands
+/// before the last of them.
 ///
 /// `text` is that of an [`super::ItemBody`]. `container_link` is the `_self` of its container. `lsn` is given inside
 /// change feeds only.
 ///
 /// Hot path: every item that is returned goes through here.
-pub fn with_system_properties(
-    text: &[u8],
+pub fn with_system_properties<'a>(
+    text: impl Into<ItemText<'a>>,
     rid: &Rid,
     container_link: &str,
     etag: &ETag,
     ts: u64,
     lsn: Option<Lsn>,
 ) -> Vec<u8> {
-    let inside = text.strip_suffix(b"}").unwrap_or(text);
+    let text = text.into();
+    let (inside, added) = text.parts();
     let is_empty = inside.trim_ascii() == b"{";
-    let mut item = Vec::with_capacity(text.len() + container_link.len() + ROOM);
+    let mut item = Vec::with_capacity(text.bytes.len() + container_link.len() + ROOM);
     item.extend_from_slice(inside);
     item.extend_from_slice(if is_empty { b"\"_rid\":\"" } else { b",\"_rid\":\"" });
     rid.with_text(|rid| {
@@ -36,7 +71,9 @@ pub fn with_system_properties(
     });
     item.extend_from_slice(b"/\",\"_etag\":");
     write_etag(etag.as_str(), &mut item);
-    item.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
+    item.extend_from_slice(b",\"_attachments\":\"attachments/\"");
+    item.extend_from_slice(added);
+    item.extend_from_slice(b",\"_ts\":");
     let mut digits = itoa::Buffer::new();
     item.extend_from_slice(digits.format(ts).as_bytes());
     if let Some(Lsn(lsn)) = lsn {
@@ -103,11 +140,21 @@ impl Member {
     }
 }
 
-/// Returns `object` (a text `{…}`) without its system properties, and `members` adjusted to it.
-pub(super) fn without_system_properties(object: &str, members: &mut Vec<Member>) -> String {
+/// Returns `object` (a text `{…}`) without its system properties, and `members` adjusted to it; also how many bytes
+/// before the brace stood behind the first of them, none if nothing stood before it.
+pub(super) fn without_system_properties(
+    object: &str,
+    members: &mut Vec<Member>,
+) -> (String, usize) {
     if members.iter().all(|member| !member.is_system) {
-        return object.to_owned();
+        return (object.to_owned(), 0);
     }
+    // Wire: the time is the last property, wherever the client has it.
+    let stays = |member: &Member| {
+        let name = &object[member.name.0 as usize..member.name.1 as usize];
+        member.is_system && name != "_ts" && name != "_lsn"
+    };
+    let mut system_at = None;
     let mut kept = String::with_capacity(object.len());
     let mut start = 1;
     for member in members.iter_mut() {
@@ -115,6 +162,9 @@ pub(super) fn without_system_properties(object: &str, members: &mut Vec<Member>)
         let value_end = member.value.1 as usize;
         let comma = object[value_end..].find(',').map(|offset| value_end + offset);
         let end = comma.unwrap_or(object.len() - 1);
+        if system_at.is_none() && stays(member) {
+            system_at = Some(kept.len());
+        }
         if !member.is_system {
             kept.push(if kept.is_empty() { '{' } else { ',' });
             member.move_to(start, kept.len());
@@ -123,8 +173,9 @@ pub(super) fn without_system_properties(object: &str, members: &mut Vec<Member>)
         start = end + 1;
     }
     members.retain(|member| !member.is_system);
+    let n_added = system_at.filter(|at| *at > 0).map_or(0, |at| kept.len() - at);
     kept.push_str(if kept.is_empty() { "{}" } else { "}" });
-    kept
+    (kept, n_added)
 }
 
 #[cfg(test)]
@@ -147,6 +198,58 @@ mod tests {
             r#"{"id":"a","_rid":"AAAAAYAAAAEHAAAAAAAAAA==","_self":"dbs/a/colls/b/docs/AAAAAYAAAAEHAAAAAAAAAA==/","_etag":"\"00000003-0000-0000-0000-000000090000\"","_attachments":"attachments/","_ts":9}"#
         );
         assert!(splice(r#"{"id":"a"}"#, Some(12)).ends_with(r#","_ts":9,"_lsn":12}"#));
+    }
+
+    #[test]
+    fn what_patches_added_stands_before_the_time() {
+        let rid = Rid::item(&Rid::container(1, 1), 7);
+        let etag = ETag::from_lsn(Lsn(3), 9);
+        let shown = |bytes: &'static [u8], n_added| {
+            let text = ItemText { bytes, n_added };
+            let item = with_system_properties(text, &rid, "dbs/a/colls/b/", &etag, 9, None);
+            String::from_utf8(item).unwrap()
+        };
+        let item = shown(br#"{"id":"a","n":1}"#, 6);
+        assert!(item.starts_with(r#"{"id":"a","_rid":"#), "{item}");
+        assert!(item.ends_with(r#","_attachments":"attachments/","n":1,"_ts":9}"#), "{item}");
+        // A number that names no comma is not followed.
+        assert!(shown(br#"{"id":"a","n":1}"#, 5).starts_with(r#"{"id":"a","n":1,"_rid":"#));
+    }
+
+    #[test]
+    fn system_properties_stay_where_the_client_has_them_but_for_the_time() {
+        let read = |text: &str| {
+            let body = super::super::ItemBody::parse(text.as_bytes()).unwrap();
+            let item = ItemText { bytes: body.text(), n_added: body.n_added() };
+            let rid = Rid::item(&Rid::container(1, 1), 7);
+            let etag = ETag::from_lsn(Lsn(3), 9);
+            let read = with_system_properties(item, &rid, "dbs/a/colls/b/", &etag, 9, None);
+            let value = super::super::super::parse(&read).unwrap();
+            let names = value.as_object().unwrap().iter().map(|(name, _)| name.to_owned());
+            (names.collect::<Vec<_>>().join(" "), read)
+        };
+        let system = "_rid _self _etag _attachments";
+        for (text, expected) in [
+            (
+                r#"{"id":"a","_rid":1,"_self":2,"_etag":3,"_attachments":4,"new":"v","_ts":9}"#,
+                "id S new _ts",
+            ),
+            (
+                r#"{"id":"a" , "_rid":1,"_etag":3,"_ts":9, "b":1 ,"_self":2,"c":{"_rid":1} }"#,
+                "id S b c _ts",
+            ),
+            // With nothing before them there is no comma to stand behind.
+            (r#"{ "_rid" : 1 , "id" : "a" , "b":2 }"#, "id b S _ts"),
+            (r#"{"id":"a","_ts":1,"b":2}"#, "id b S _ts"),
+            (r#"{"id":"a","b":2,"_rid":1,"_ts":1,"_lsn":4}"#, "id b S _ts"),
+            (r#"{"id":"a","_rid":1,"b":"\ud800"}"#, "id b S _ts"),
+            (r#"{"id":"a"}"#, "id S _ts"),
+        ] {
+            let (names, whole) = read(text);
+            assert_eq!(names, expected.replace('S', system), "{text}");
+            let again = String::from_utf8(whole.clone()).unwrap();
+            assert_eq!(read(&again).1, whole, "what was read is written and read again: {text}");
+        }
     }
 
     #[test]

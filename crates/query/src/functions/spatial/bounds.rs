@@ -3,7 +3,7 @@
 use model::Value;
 
 use super::read::read;
-use super::ring::Place;
+use super::ring::RingSide;
 use super::shape::{Kind, Shape};
 use super::vector::{Vector, add, cross, dot, length, scaled};
 
@@ -65,7 +65,7 @@ fn globe_extent(shape: &Shape) -> Option<Extent> {
             return Some(Extent::Everywhere);
         }
     }
-    let has_pole = |z: f64| shape.place([0.0, 0.0, z]) != Place::Outside;
+    let has_pole = |z: f64| shape.place([0.0, 0.0, z]) != RingSide::Outside;
     if let Kind::Area(_) = shape.kind
         && (has_pole(1.0) || has_pole(-1.0))
     {

@@ -139,9 +139,15 @@ fn geocentric([x, y, z]: Vector) -> Vector {
     scaled([x, y, z * (1.0 - E2)], 1.0)
 }
 
+/// Returns the place of a position given by its latitude, seen from the centre of the earth.
+fn surface([x, y, z]: Vector) -> Vector {
+    let radius = EQUATOR / (1.0 - E2 * z * z).sqrt();
+    [x * radius, y * radius, z * radius * (1.0 - E2)]
+}
+
 /// The point of one shape that is nearest to an edge of another.
 struct Nearest {
-    /// On the plane, or on the unit sphere.
+    /// On the plane, or straight through the earth.
     gap: f64,
     point: Vector,
     edge: (Vector, Vector),
@@ -159,7 +165,12 @@ fn nearest(from: &Shape, to: &Shape) -> Option<Nearest> {
             } else {
                 between(edge.0, edge.1, share)
             };
-            let gap = length(add(at, *vector, -1.0));
+            let gap = if from.is_plane {
+                length(add(at, *vector, -1.0))
+            } else {
+                // A degree to the north is shorter than one to the east, so the sphere could name another edge.
+                length(add(surface(at), surface(*vector), -1.0))
+            };
             if best.as_ref().is_none_or(|best| gap < best.gap) {
                 best = Some(Nearest { gap, point: *vector, edge, share });
             }

@@ -2,7 +2,7 @@
 
 use model::Value;
 
-use super::ring::{Place, Ring};
+use super::ring::{Ring, RingSide};
 use super::shape::{Kind, Shape, place_in};
 use super::vector::{Vector, add, crosses, is_on, same, side};
 
@@ -262,7 +262,7 @@ fn overlaps(one: (Vector, Vector), two: (Vector, Vector)) -> bool {
 fn check_places(polygons: &[Vec<Ring>], is_plane: bool) -> Result<(), String> {
     let corner = |ring: &Ring, other: &[Ring]| {
         let corners = ring.edges.iter().map(|(corner, _)| place_in(other, *corner));
-        corners.into_iter().find(|place| *place != Place::Boundary)
+        corners.into_iter().find(|place| *place != RingSide::Boundary)
     };
     let mut number = 0;
     for (at, rings) in polygons.iter().enumerate() {
@@ -271,7 +271,7 @@ fn check_places(polygons: &[Vec<Ring>], is_plane: bool) -> Result<(), String> {
             number += 1;
             let beyond = polygons.iter().enumerate().filter(|(other, _)| *other != at);
             for (_, other) in beyond {
-                if corner(ring, other) == Some(Place::Inside) {
+                if corner(ring, other) == Some(RingSide::Inside) {
                     return Err(interior(number));
                 }
             }
@@ -279,10 +279,10 @@ fn check_places(polygons: &[Vec<Ring>], is_plane: bool) -> Result<(), String> {
                 continue;
             }
             let exterior = rings.get(..1).unwrap_or_default();
-            let is_out = corner(ring, exterior) == Some(Place::Outside);
+            let is_out = corner(ring, exterior) == Some(RingSide::Outside);
             let own = std::slice::from_ref(ring);
             let swallows =
-                rings.first().and_then(|first| corner(first, own)) == Some(Place::Outside);
+                rings.first().and_then(|first| corner(first, own)) == Some(RingSide::Outside);
             if is_out && is_plane {
                 return Err(format!(
                     "Not valid because the interior of a polygon with rings ({number}) and ({first}) is not connected."

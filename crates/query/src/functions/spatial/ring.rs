@@ -14,7 +14,7 @@ pub(super) struct Ring {
 
 /// Where a position lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RingSide {
     Inside,
     Boundary,
     Outside,
@@ -56,9 +56,9 @@ impl Ring {
     }
 
     /// Says on which side of the ring a position lies: counts how often the way from a place that is inside crosses it.
-    pub(super) fn place(&self, p: Vector) -> Place {
+    pub(super) fn place(&self, p: Vector) -> RingSide {
         if self.edges.iter().any(|edge| is_on(*edge, p)) {
-            return Place::Boundary;
+            return RingSide::Boundary;
         }
         for edge in &self.edges {
             let start = self.beside(*edge);
@@ -68,9 +68,9 @@ impl Ring {
             if is_clear {
                 let n_crossed =
                     self.edges.iter().filter(|edge| crosses(**edge, (start, p))).count();
-                return if n_crossed % 2 == 0 { Place::Inside } else { Place::Outside };
+                return if n_crossed % 2 == 0 { RingSide::Inside } else { RingSide::Outside };
             }
         }
-        Place::Outside
+        RingSide::Outside
     }
 }

@@ -1,6 +1,6 @@
 //! Shapes as they are computed with.
 
-use super::ring::{Place, Ring};
+use super::ring::{Ring, RingSide};
 use super::vector::{Vector, is_on, touches};
 
 /// A shape; valid, since only such are read.
@@ -33,27 +33,27 @@ impl Shape {
     }
 
     /// Says where a position lies with respect to the shape. The ends of a line are its boundary.
-    pub(super) fn place(&self, p: Vector) -> Place {
+    pub(super) fn place(&self, p: Vector) -> RingSide {
         match &self.kind {
-            Kind::Point if self.vectors.first() == Some(&p) => Place::Inside,
-            Kind::Point => Place::Outside,
+            Kind::Point if self.vectors.first() == Some(&p) => RingSide::Inside,
+            Kind::Point => RingSide::Outside,
             Kind::Line => {
                 let (first, last) = (self.vectors.first(), self.vectors.last());
                 if first != last && (first == Some(&p) || last == Some(&p)) {
-                    Place::Boundary
+                    RingSide::Boundary
                 } else if self.each_edge().any(|edge| is_on(edge, p)) {
-                    Place::Inside
+                    RingSide::Inside
                 } else {
-                    Place::Outside
+                    RingSide::Outside
                 }
             }
             Kind::Area(polygons) => {
-                let mut best = Place::Outside;
+                let mut best = RingSide::Outside;
                 for rings in polygons {
                     match place_in(rings, p) {
-                        Place::Inside => return Place::Inside,
-                        Place::Boundary => best = Place::Boundary,
-                        Place::Outside => {}
+                        RingSide::Inside => return RingSide::Inside,
+                        RingSide::Boundary => best = RingSide::Boundary,
+                        RingSide::Outside => {}
                     }
                 }
                 best
@@ -63,7 +63,7 @@ impl Shape {
 
     /// Says whether the shapes have a point in common.
     pub(super) fn touches(&self, other: &Shape) -> bool {
-        let is_at = |shape: &Shape, p: &Vector| shape.place(*p) != Place::Outside;
+        let is_at = |shape: &Shape, p: &Vector| shape.place(*p) != RingSide::Outside;
         self.vectors.iter().any(|p| is_at(other, p))
             || other.vectors.iter().any(|p| is_at(self, p))
             || self.each_edge().any(|edge| other.each_edge().any(|own| touches(edge, own)))
@@ -73,12 +73,12 @@ impl Shape {
     pub(super) fn is_within(&self, other: &Shape) -> bool {
         let mut has_inside = false;
         let mut is_at = |p: Vector| match other.place(p) {
-            Place::Inside => {
+            RingSide::Inside => {
                 has_inside = true;
                 true
             }
-            Place::Boundary => true,
-            Place::Outside => false,
+            RingSide::Boundary => true,
+            RingSide::Outside => false,
         };
         let middle =
             |(from, to): (Vector, Vector)| Ring::new(&[from, to], self.is_plane).middle((from, to));
@@ -98,22 +98,22 @@ impl Shape {
         // has something beside it that is not of the other.
         let is_inside = |rings: &Vec<Ring>| {
             let start = rings.first().and_then(|ring| Some(ring.beside(*ring.edges.first()?)));
-            start.is_some_and(|start| other.place(start) == Place::Inside)
+            start.is_some_and(|start| other.place(start) == RingSide::Inside)
         };
         matches!(other.kind, Kind::Area(_))
             && polygons.iter().all(is_inside)
-            && !other.vectors.iter().any(|p| self.place(*p) == Place::Inside)
+            && !other.vectors.iter().any(|p| self.place(*p) == RingSide::Inside)
     }
 }
 
 /// Says where a position lies with respect to a polygon.
-pub(super) fn place_in(rings: &[Ring], p: Vector) -> Place {
-    let mut place = Place::Inside;
+pub(super) fn place_in(rings: &[Ring], p: Vector) -> RingSide {
+    let mut place = RingSide::Inside;
     for ring in rings {
         match ring.place(p) {
-            Place::Outside => return Place::Outside,
-            Place::Boundary => place = Place::Boundary,
-            Place::Inside => {}
+            RingSide::Outside => return RingSide::Outside,
+            RingSide::Boundary => place = RingSide::Boundary,
+            RingSide::Inside => {}
         }
     }
     place

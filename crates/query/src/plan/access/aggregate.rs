@@ -15,12 +15,12 @@ use super::ranked::words_index;
 use crate::bind::tree::{Aggregate, Base, Expr, Query};
 use crate::error::Result;
 use crate::eval::Group;
+use crate::full_text::language::Language;
 use crate::functions::AggregateKind;
 use crate::index::{
     IndexPath, PathStep, Tag, Term, TermSpan, intersect, is_exact_word, length_of, length_span,
     successor, word_span,
 };
-use crate::language::Language;
 use crate::source::{Direction, ItemIndex, ItemSource};
 use crate::value::{Datum, Maybe, integer};
 

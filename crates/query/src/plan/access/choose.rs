@@ -2,10 +2,10 @@
 
 use super::condition::{Condition, Seek};
 use super::filter::{Purpose, condition};
-use crate::ahead::{Announced, fetched};
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
 use crate::index::TermSpan;
+use crate::source::prefetch::{Prefetched, fetched};
 use crate::source::{ItemIndex, ItemSource, SourceItem};
 
 /// Limit: entries counted to compare two conditions.
@@ -149,7 +149,7 @@ impl Access {
                 let span = TermSpan { start: term.clone(), end: crate::index::successor(term) };
                 let after = after.map(|number| (term.as_slice(), number));
                 let entries = seek.entries(index, &span, after);
-                let entries = Announced::new(index, entries, u64::MAX);
+                let entries = Prefetched::new(index, entries, u64::MAX);
                 Box::new(entries.filter_map(|entry| match entry {
                     Ok(entry) => index.fetch(entry.number).transpose(),
                     Err(error) => Some(Err(error)),
@@ -160,7 +160,7 @@ impl Access {
 }
 
 /// Item numbers, ascending and each once, and the seeks that found them.
-struct Found {
+struct MatchedItems {
     numbers: Vec<u64>,
     text: String,
 }
@@ -173,10 +173,12 @@ struct Chooser<'i> {
 
 impl Chooser<'_> {
     /// Returns the items of a condition; `None` when the index cannot tell or they are too many.
-    fn candidates(&self, condition: &Condition) -> Result<Option<Found>> {
+    fn candidates(&self, condition: &Condition) -> Result<Option<MatchedItems>> {
         match condition {
             Condition::Anything => Ok(None),
-            Condition::Nothing => Ok(Some(Found { numbers: Vec::new(), text: "nothing\n".into() })),
+            Condition::Nothing => {
+                Ok(Some(MatchedItems { numbers: Vec::new(), text: "nothing\n".into() }))
+            }
             Condition::Seek(seek) => self.collect(seek),
             Condition::All(parts) => self.intersection(parts),
             Condition::Any(parts) => {
@@ -190,12 +192,12 @@ impl Chooser<'_> {
                         return Ok(None);
                     }
                 }
-                Ok(Some(Found { numbers: sorted(numbers), text }))
+                Ok(Some(MatchedItems { numbers: sorted(numbers), text }))
             }
         }
     }
 
-    fn collect(&self, seek: &Seek) -> Result<Option<Found>> {
+    fn collect(&self, seek: &Seek) -> Result<Option<MatchedItems>> {
         if !seek.is_covered(self.index) {
             return Ok(None);
         }
@@ -208,17 +210,20 @@ impl Chooser<'_> {
                 }
             }
         }
-        Ok(Some(Found { numbers: sorted(numbers), text: self.purpose.text(|| seek_text(seek)) }))
+        Ok(Some(MatchedItems {
+            numbers: sorted(numbers),
+            text: self.purpose.text(|| seek_text(seek)),
+        }))
     }
 
     /// Starts with the smallest part and takes others in as long as that is cheaper than fetching items.
-    fn intersection(&self, parts: &[Condition]) -> Result<Option<Found>> {
+    fn intersection(&self, parts: &[Condition]) -> Result<Option<MatchedItems>> {
         let mut estimated = Vec::with_capacity(parts.len());
         for part in parts {
             estimated.push((self.estimate(part)?, part));
         }
         estimated.sort_by_key(|(estimate, _)| *estimate);
-        let mut best: Option<Found> = None;
+        let mut best: Option<MatchedItems> = None;
         for (estimate, part) in estimated {
             let Some(found) = &mut best else {
                 best = self.candidates(part)?;

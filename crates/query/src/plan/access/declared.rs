@@ -7,9 +7,9 @@ use super::filter::{Paths, SPANS_MAX};
 use super::terms::{Constant, constant, printed};
 use crate::ast::BinaryOp;
 use crate::bind::tree::Expr;
+use crate::full_text::language::Language;
 use crate::functions::extent;
 use crate::index::{Declared, PathStep, TermSpan, word_span};
-use crate::language::Language;
 
 impl<'s> Paths<'s> {
     /// Returns the declared index on the path of an expression for which `choose` returns something.

@@ -10,8 +10,8 @@ use super::terms::{
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Base, Collection, Expr, ITEM_LEVEL, Projection, Query, Source};
 use crate::eval::LikePattern;
+use crate::full_text::language::Language;
 use crate::index::{IndexPath, PathStep, Term, TermSpan, span_of_prefix, unite};
-use crate::language::Language;
 use crate::source::{ItemIndex, ItemSource};
 use crate::value::{Datum, Step};
 

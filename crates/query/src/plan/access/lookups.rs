@@ -1,7 +1,8 @@
 //! How many look-ups in the index a query asks for, which is what the service charges for (`docs/charges.md`).
 //!
 //! One for each comparison, range, prefix, value of IN and branch of OR on an indexed path, for each path that must exist
-//! for a row (what JOIN enumerates, what SELECT VALUE shows), and for the path of an ORDER BY that no filter names.
+//! for a row (what JOIN enumerates, what SELECT VALUE shows). The walk in the order of an ORDER BY does the filter on its
+//! path, and is a look-up only where nothing else is.
 
 use super::condition::Condition;
 use super::filter::{Paths, Purpose};
@@ -14,7 +15,7 @@ pub(crate) fn n_lookups(query: &Query, source: &dyn ItemSource) -> u64 {
     let Some(index) = source.index() else { return 0 };
     let innermost = innermost(query);
     let mut counter =
-        Counter { paths: Paths::of_items(Some(index), Purpose::Run), index, filtered: Vec::new() };
+        Counter { paths: Paths::of_items(Some(index), Purpose::Run), index, walked: Vec::new() };
     counter.query(innermost)
 }
 
@@ -30,22 +31,19 @@ fn innermost(query: &Query) -> &Query {
 struct Counter<'i> {
     paths: Paths<'i>,
     index: &'i dyn ItemIndex,
-    /// The paths that filters name.
-    filtered: Vec<IndexPath>,
+    /// The paths in whose order the index is walked.
+    walked: Vec<IndexPath>,
 }
 
 impl Counter<'_> {
     fn query(&mut self, query: &Query) -> u64 {
+        let order = query.order.iter().filter_map(|key| self.paths.path(&key.expr));
+        self.walked = order.filter(|path| self.covers(path)).collect();
         let mut total = self.rows(query);
         if let (Projection::Value(expr), None) = (&query.projection, &query.grouping) {
             total += self.shown(expr);
         }
-        for key in &query.order {
-            let path = self.paths.path(&key.expr);
-            let is_new = |path: &IndexPath| !self.filtered.contains(path);
-            total += u64::from(path.is_some_and(|path| is_new(&path) && self.covers(&path)));
-        }
-        total
+        total.max(u64::from(!self.walked.is_empty()))
     }
 
     /// What FROM and WHERE ask for.
@@ -79,9 +77,12 @@ impl Counter<'_> {
         match condition {
             Condition::Nothing => 1,
             Condition::Seek(seek) if seek.is_covered(self.index) => {
-                self.filtered.push(seek.path.clone());
                 // A value of a list is a look-up of its own; a comparison may be two spans and is one.
-                if is_list { u64::try_from(seek.spans.len()).unwrap_or(u64::MAX).max(1) } else { 1 }
+                if is_list {
+                    u64::try_from(seek.spans.len()).unwrap_or(u64::MAX).max(1)
+                } else {
+                    u64::from(!self.walked.contains(&seek.path))
+                }
             }
             Condition::Anything | Condition::Seek(_) => 0,
             Condition::All(parts) | Condition::Any(parts) => {

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::index::{
     Composite, CompositePart, Declared, IndexPath, Term, TermSpan, push_part, span_below,
 };
-use crate::sort_key::SortKey;
+use crate::paging::sort_key::SortKey;
 use crate::source::{Direction, ItemIndex, ItemSource};
 
 /// A source this many times smaller than what its index is about is sorted rather than looked for in the index.

@@ -8,9 +8,9 @@ use super::filter::{Purpose, condition};
 use super::order::is_narrow;
 use crate::bind::tree::{Expr, Query};
 use crate::error::Result;
+use crate::full_text::language::Language;
 use crate::functions::{Prepared, VectorOptions, similarity};
 use crate::index::{Declared, PathStep, unpack, word_span};
-use crate::language::Language;
 use crate::source::{Direction, ItemIndex, ItemSource};
 use crate::value::Datum;
 
@@ -87,7 +87,7 @@ fn declared_on(
     found.map(|(name, _)| name.to_string())
 }
 
-/// Returns the items that have the first word of one of the terms, ascending; `None` when they are too many.
+/// Returns the items that have the first word of one of the terms, ascending; `None` when they are too many, or a term is fuzzy.
 pub(crate) fn texts_with(
     name: &str,
     terms: &[Value],
@@ -96,7 +96,8 @@ pub(crate) fn texts_with(
 ) -> Result<Option<Vec<u64>>> {
     let mut numbers = Vec::new();
     for term in terms {
-        let words = language.words(term.as_str().unwrap_or_default());
+        let Some(term) = term.as_str() else { return Ok(None) };
+        let words = language.words(term);
         let Some(first) = words.first() else { continue };
         for entry in index.seek_in(name, &word_span(first), None, Direction::Forward) {
             numbers.push(entry?.number);
