@@ -1,6 +1,6 @@
 //! What a principal may do. The gateway has verified who it is; here is decided what that permits.
 //!
-//! Wire: protocol.md §2.4. A token grants one resource and everything below it, `Read` or `All`, optionally
+//! Wire: A token grants one resource and everything below it, `Read` or `All`, optionally
 //! in one logical partition only. Beyond that it may read the properties and ranges of the container that
 //! holds the granted resource: without them no SDK can address an item.
 

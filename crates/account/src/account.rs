@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Env, Failure};
-use query::ParseCache;
+use model::{Charge, Env, Failure};
+use query::{MemoryPool, ParseCache};
 use store::Store;
 
 use crate::catalog::Catalog;
@@ -22,6 +22,9 @@ use crate::{items, jobs, ranges, resources};
 
 /// Wire: the service gives an account 2 GB for attachments.
 pub const MEDIA_BYTES_DEFAULT: u64 = 2 << 30;
+
+/// Memory for all queries of an account that is not told how much.
+const QUERY_BYTES_DEFAULT: usize = 1 << 30;
 
 /// Settings of a whole account.
 #[derive(Debug, Clone)]
@@ -41,6 +44,8 @@ pub struct AccountOptions {
     pub keeps_indexes: bool,
     /// Bytes of media that the account keeps for attachments.
     pub media_bytes_max: u64,
+    /// Memory that all queries may hold together.
+    pub query_bytes_max: usize,
 }
 
 impl Default for AccountOptions {
@@ -54,6 +59,7 @@ impl Default for AccountOptions {
             has_burst: false,
             keeps_indexes: true,
             media_bytes_max: MEDIA_BYTES_DEFAULT,
+            query_bytes_max: QUERY_BYTES_DEFAULT,
         }
     }
 }
@@ -73,6 +79,8 @@ pub(crate) struct Inner {
     pub(crate) relocations: Arc<Relocations>,
     /// The query texts that applications send again and again.
     pub(crate) parses: Arc<ParseCache>,
+    /// What all queries hold together.
+    pub(crate) query_memory: Arc<MemoryPool>,
     pub(crate) media_uploads: Arc<MediaUploads>,
     metrics: Arc<Metrics>,
 }
@@ -86,6 +94,7 @@ impl Inner {
             shared_buckets: Arc::clone(&self.shared_buckets),
             relocations: Arc::clone(&self.relocations),
             parses: Arc::clone(&self.parses),
+            query_memory: Arc::clone(&self.query_memory),
             media_uploads: Arc::clone(&self.media_uploads),
             metrics: Arc::clone(&self.metrics),
         }
@@ -102,11 +111,13 @@ impl Inner {
 
 impl Inner {
     /// A failure that no range found out is the catalog's.
-    fn locate(&self, options: &Options, mut failed: Failed) -> Failed {
+    fn locate(&self, options: &Options, mut failed: Failed, is_new_container: bool) -> Failed {
         let is_here = matches!(failed.error.refuser(), Refuser::Partition | Refuser::Item);
         if is_here && failed.facts.partition.is_none() {
             let charge = match failed.error.status().code {
                 404 => partition::charge::metadata_read(),
+                // Wire: unlike a database, a container that cannot be made costs nothing.
+                _ if is_new_container => Charge::ZERO,
                 _ => partition::charge::refused(),
             };
             let facts = resources::catalog_facts(options, &self.catalog.tables());
@@ -132,11 +143,20 @@ impl Account {
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
         let relocations = Arc::new(Relocations::new(&options.relocation));
+        let query_memory = MemoryPool::new(options.query_bytes_max);
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
         let (parses, media_uploads) = (Arc::default(), Arc::default());
-        let inner =
-            Inner { catalog, scripts, shared_buckets, relocations, parses, media_uploads, metrics };
+        let inner = Inner {
+            catalog,
+            scripts,
+            shared_buckets,
+            relocations,
+            parses,
+            query_memory,
+            media_uploads,
+            metrics,
+        };
         Ok(Arc::new(Account { inner }))
     }
 
@@ -145,8 +165,10 @@ impl Account {
         let Call { principal, operation, options } = call;
         let request = Request { principal: &principal, options: &options };
         let index = metrics::index(&operation);
+        let is_new_container = operation.is_new_container();
         let answer = self.dispatch(request, operation).await;
-        let answer = answer.map_err(|failed| self.inner.locate(&options, failed));
+        let locate = |failed| self.inner.locate(&options, failed, is_new_container);
+        let answer = answer.map_err(locate);
         match &answer {
             Ok(outcome) => self.inner.metrics.count(index, outcome.status, outcome.facts.charge),
             Err(failed) => {
@@ -223,6 +245,11 @@ impl Account {
         self.inner.env().advance(by);
     }
 
+    /// Answers how writes are refused now, if the store takes none.
+    pub fn check_writable(&self) -> store::Result<()> {
+        self.inner.catalog.store.check_writable()
+    }
+
     pub fn metrics(&self) -> AccountMetrics {
         let catalog = &self.inner.catalog;
         let n_partitions_to_reclaim = catalog.garbage().len();
@@ -253,7 +280,11 @@ impl Account {
             n_containers: tables.n_records(ResourceKind::Container),
             ranges: ranges.collect(),
             n_partitions_to_reclaim,
+            is_writable: catalog.store.check_writable().is_ok(),
             store: catalog.store.statistics(),
+            query_bytes: self.inner.query_memory.used(),
+            query_bytes_max: self.inner.query_memory.limit(),
+            n_queries_refused: self.inner.query_memory.n_refused(),
         }
     }
 

@@ -78,7 +78,7 @@ impl Container {
     }
 
     /// What a range uses of what it may use: the busiest second of the last minute over its share. Wire: normalised
-    /// consumption, partitioning.md §2.9.
+    /// consumption.
     pub(crate) fn normalised(&self, tables: &Tables, range: &Range) -> f64 {
         match meter::provisioned(tables, self) {
             None => 0.0,

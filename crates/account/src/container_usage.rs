@@ -1,6 +1,6 @@
 //! Quota, usage and statistics of a container, for those who ask for them and for clients from before one could ask.
 //!
-//! Wire: protocol.md §4.2, partitioning.md §2.10. Sizes are in KB.
+//! Wire: Sizes are in KB.
 
 use model::{Object, Value};
 
@@ -42,12 +42,21 @@ pub(crate) fn add(
         facts.quota = Some(quota(container));
         facts.usage = Some(usage(tables, container));
         let progress = container.ranges.iter().map(|range| range.partition.index_progress());
-        facts.index_progress = Some(progress.min().unwrap_or(100).into());
+        let progress = progress.min().unwrap_or(100).into();
+        facts.index_progress = Some(progress);
+        facts.lazy_index_progress = is_lazy(container).then_some(progress);
     }
     if options.wants_partition_statistics {
         let ranges = container.ranges.iter().map(statistics).collect();
         resource.insert("statistics", Value::Array(ranges));
     }
+}
+
+/// Wire: such an index is behind its items for a while, and says how far it is. Ours never is.
+fn is_lazy(container: &Container) -> bool {
+    let policy = container.record().body.get("indexingPolicy");
+    let mode = policy.and_then(|policy| policy.get("indexingMode")).and_then(Value::as_str);
+    mode == Some("lazy")
 }
 
 pub(crate) fn quota(container: &Container) -> String {

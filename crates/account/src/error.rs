@@ -71,6 +71,10 @@ pub enum Error {
     )]
     ContainerRidStale,
     #[error(
+        "The name of the container belongs to another container now, or to none: read it again."
+    )]
+    ContainerNameStale,
+    #[error(
         "Request rate is large. More Request Units may be needed, so no changes were made. Please retry \
          this request later. Learn more: http://aka.ms/cosmosdb-error-429"
     )]
@@ -220,6 +224,7 @@ impl Error {
             | Self::NotSupported(_)
             | Self::RangeGone { .. }
             | Self::ContainerRidStale
+            | Self::ContainerNameStale
             | Self::SharedKeyMissing
             | Self::ProcedureKeyRequired
             | Self::ConsistencyTooStrong { .. }
@@ -277,13 +282,14 @@ impl Failure for Error {
             }
             Self::RangeGone { .. } => Status::RANGE_GONE,
             Self::ContainerRidStale => Status::CONTAINER_RID_STALE,
+            Self::ContainerNameStale => Status::GONE_NAME,
             Self::Throttled { .. } => Status::TOO_MANY_REQUESTS,
             Self::SessionUnavailable => Status::READ_SESSION_UNAVAILABLE,
             Self::KeyMismatch | Self::KeyRequired | Self::KeyUnfit => Status::PK_MISMATCH,
             Self::CrossPartitionUnservable { .. } => Status::CROSS_PARTITION_UNSERVABLE,
             Self::Forbidden | Self::ReadOnlyKey | Self::TokenExpired { .. } => Status::FORBIDDEN,
             Self::TokenInvalid => Status::UNAUTHORIZED,
-            // Wire: 403/1019, partitioning.md §2.9.
+            // Wire: 403/1019, as the service answers a redistribution that does not fit.
             Self::SharedDatabaseFull(_) => Status { code: 403, sub: 1019 },
             Self::LinkInvalid(_)
             | Self::NotSupported(_)
@@ -327,6 +333,7 @@ impl Failure for Error {
         match self {
             Self::Partition(error) => error.retry_after_ms(),
             Self::Store(error) => error.retry_after_ms(),
+            Self::Query(error) => error.retry_after_ms(),
             Self::Throttled { retry_after_ms } => Some(*retry_after_ms),
             _ => None,
         }

@@ -72,7 +72,7 @@ async fn round(inner: &Inner) -> Result<()> {
 }
 
 async fn sweep(partition: &Partition) -> partition::Result<()> {
-    partition.find_crowded()?;
+    partition.find_near_full()?;
     for _ in 0..STEPS_MAX {
         if partition.expire(STEP_ITEMS).await? == 0 {
             break;

@@ -125,7 +125,14 @@ pub struct AccountMetrics {
     pub ranges: Vec<RangeMetrics>,
     /// Deleted partitions whose bytes are not yet reclaimed.
     pub n_partitions_to_reclaim: usize,
+    /// Whether the store takes writes.
+    pub is_writable: bool,
     pub store: StoreStatistics,
+    /// Memory that queries hold now, and may hold together.
+    pub query_bytes: usize,
+    pub query_bytes_max: usize,
+    /// Queries refused because others held the memory.
+    pub n_queries_refused: u64,
 }
 
 pub(crate) fn index(operation: &Operation) -> OperationIndex {
@@ -146,7 +153,7 @@ pub(crate) fn index(operation: &Operation) -> OperationIndex {
             ItemAction::Delete { .. } => 12,
             ItemAction::Batch { is_atomic: true, .. } => 13,
             ItemAction::Batch { is_atomic: false, .. } => 14,
-            ItemAction::ReadFeed => 15,
+            ItemAction::Head | ItemAction::ReadFeed => 15,
             ItemAction::ChangeFeed { .. } => 16,
             ItemAction::Query { .. } | ItemAction::QueryPlan { .. } => 17,
             ItemAction::DeleteLogicalPartition => 18,

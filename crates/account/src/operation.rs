@@ -68,6 +68,8 @@ pub struct Options {
     pub wants_query_advice: bool,
     /// `x-ms-cosmos-intended-collection-rid`.
     pub intended_container_rid: Option<String>,
+    /// The container that a client of direct mode believes the name to have: another one, or none, is 410/1000.
+    pub cached_container_rid: Option<String>,
     /// Create of a database or container.
     pub throughput: Option<ThroughputRequest>,
     /// Permission reads and writes: how long the token lives.
@@ -176,6 +178,12 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    pub(crate) fn is_new_container(&self) -> bool {
+        matches!(self, Operation::Create { kind: ResourceKind::Container, .. })
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum MediaAction {
     Read,
@@ -241,6 +249,8 @@ pub enum ItemAction {
         is_atomic: bool,
         continue_on_error: bool,
     },
+    /// Where the range of the request stands: no item is touched.
+    Head,
     ReadFeed,
     ChangeFeed {
         mode: FeedMode,

@@ -79,6 +79,8 @@ pub struct Facts {
     pub quota: Option<String>,
     pub usage: Option<String>,
     pub index_progress: Option<i32>,
+    /// The same for containers with a lazy index.
+    pub lazy_index_progress: Option<i32>,
     /// A container: whether it uses the throughput of its database.
     pub shares_throughput: Option<bool>,
     pub min_throughput: Option<u64>,

@@ -1,6 +1,6 @@
 //! What is wrong with the properties of a container.
 //!
-//! Wire: the texts hold the substrings of protocol.md §5.3, which SDK test suites look for.
+//! Wire: the texts hold the substrings that SDK test suites look for.
 
 use model::{Failure, Status};
 
@@ -152,6 +152,18 @@ pub enum PolicyError {
     ComputedEmpty { name: &'static str },
     #[error("One of the specified inputs is invalid")]
     InputInvalid,
+    #[error(
+        "Computed property '{name}' at index ({index}) has a spatial index. Remove the spatial index on this path."
+    )]
+    ComputedSpatial { name: String, index: usize },
+    #[error(
+        "Required VALUE expression missing from computed property query '{query}' at index ({index})."
+    )]
+    ComputedWithoutValue { query: String, index: usize },
+    #[error(
+        "Computed property at index ({index}) has a malformed query: '{query}' Error details: '{details}'"
+    )]
+    ComputedMalformed { query: String, index: usize, details: String },
     #[error("The query of the computed property '{name}' is invalid: {reason}")]
     ComputedQuery { name: String, reason: String },
     #[error("The client encryption policy is invalid: {reason}")]
@@ -178,7 +190,7 @@ pub enum PolicyError {
 impl Failure for PolicyError {
     fn status(&self) -> Status {
         match self {
-            // Wire: 403 for this one alone, protocol.md §14.2.
+            // Wire: 403 for this one alone, as the service answers.
             Self::UniqueKeysChanged => Status::FORBIDDEN,
             Self::NotSupported { .. }
             | Self::UnknownValue { .. }
@@ -226,6 +238,9 @@ impl Failure for PolicyError {
             | Self::ComputedReserved { .. }
             | Self::ComputedEmpty { .. }
             | Self::InputInvalid
+            | Self::ComputedSpatial { .. }
+            | Self::ComputedWithoutValue { .. }
+            | Self::ComputedMalformed { .. }
             | Self::ComputedQuery { .. }
             | Self::EncryptionInvalid { .. }
             | Self::ConflictInvalid { .. }

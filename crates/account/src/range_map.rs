@@ -110,15 +110,7 @@ impl RangeMap {
     ) -> Result<RangeMap> {
         let mut open: HashMap<u64, OpenPartition> =
             open.into_iter().map(|open| (open.partition.incarnation(), open)).collect();
-        let corrupt = |what: &str| Error::CatalogCorrupt(format!("ranges: {what}"));
-        let entries = state.get("ranges").and_then(Value::as_array);
-        let entries = entries.ok_or_else(|| corrupt("missing"))?.iter().map(RangeEntry::from_value);
-        let mut entries =
-            entries.collect::<Option<Vec<_>>>().ok_or_else(|| corrupt("malformed"))?;
-        entries.sort_by(|a, b| a.epks.min().cmp(b.epks.min()));
-        if !tiles(&entries) {
-            return Err(corrupt("they do not tile the hash space"));
-        }
+        let entries = read_layout(state)?;
         let ids: Vec<RangeId> = entries.iter().map(|entry| entry.id).collect();
         let shares = shares::of(state, &ids);
         let range = |(entry, share): (RangeEntry, f64)| {
@@ -163,6 +155,22 @@ impl RangeMap {
     pub(crate) fn overlapping(&self, epks: &EpkRange) -> impl Iterator<Item = &Range> {
         self.ranges.iter().filter(|range| range.entry.epks.overlaps(epks))
     }
+}
+
+/// Reads the ranges of a container's state, in order. Fails unless they tile the hash space without gap or overlap.
+pub(crate) fn read_layout(state: &Object) -> Result<Vec<RangeEntry>> {
+    let entries = state.get("ranges").and_then(Value::as_array);
+    let entries = entries.ok_or_else(|| corrupt("missing"))?.iter().map(RangeEntry::from_value);
+    let mut entries = entries.collect::<Option<Vec<_>>>().ok_or_else(|| corrupt("malformed"))?;
+    entries.sort_by(|a, b| a.epks.min().cmp(b.epks.min()));
+    if !tiles(&entries) {
+        return Err(corrupt("they do not tile the hash space"));
+    }
+    Ok(entries)
+}
+
+fn corrupt(what: &str) -> Error {
+    Error::CatalogCorrupt(format!("ranges: {what}"))
 }
 
 fn tiles(entries: &[RangeEntry]) -> bool {

@@ -1,6 +1,6 @@
 //! The feed of partition key ranges.
 //!
-//! Wire: protocol.md §11. Clients repeat the incremental read with our etag until they get a 304: without it
+//! Wire: Clients repeat the incremental read with our etag until they get a 304: without it
 //! they loop for ever.
 
 use bytes::Bytes;

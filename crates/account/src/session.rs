@@ -1,6 +1,6 @@
 //! Session tokens and consistency: what a reader may insist on.
 //!
-//! Wire: protocol.md §10. Every read is served from the latest state, so any weaker level is honoured too.
+//! Wire: Every read is served from the latest state, so any weaker level is honoured too.
 
 use model::{Lsn, RangeId, SessionEntry};
 

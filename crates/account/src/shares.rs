@@ -1,6 +1,6 @@
 //! How the throughput of a container is divided over its ranges: equally, until somebody says otherwise.
 //!
-//! Wire: redistribution, partitioning.md §2.9. Shares are fractions, so they are kept when the throughput changes; the
+//! Wire: redistribution. Shares are fractions, so they are kept when the throughput changes; the
 //! children of a split divide what their parent had, and a merged range has what its parents had together.
 
 use model::{Object, RangeId, Value};

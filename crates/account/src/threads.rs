@@ -1,4 +1,6 @@
-//! Where long work runs, so that the threads of requests stay free.
+//! Blocking and background work off the request threads.
+//!
+//! Invariant: a bounded number of blocking pieces runs beside the request threads; one more blocks its own request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender};
@@ -6,35 +8,42 @@ use std::sync::mpsc::{self, SyncSender};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-/// Limit: pieces of work that have a thread of their own at once. One more takes a thread of requests, so that clients
-/// who ask for too much slow down themselves.
-const BESIDE_MAX: usize = 64;
+/// Limit: blocking pieces at once. One more blocks a request thread: back-pressure on clients that ask for too much.
+const BLOCKING_MAX: usize = 64;
 
-static N_BESIDE: AtomicUsize = AtomicUsize::new(0);
+static N_BLOCKING: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs what may take seconds of processor time, and lets another thread serve the requests of this one meanwhile.
-pub(crate) fn beside_requests<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     if !has_threads() {
         return work();
     }
-    let place = Place::take();
-    if place.number >= BESIDE_MAX {
+    let slot = BlockingSlot::take();
+    if slot.number >= BLOCKING_MAX {
         return work();
     }
     tokio::task::block_in_place(work)
 }
 
-/// A thread for work that is not urgent and comes in pieces. It goes when this is dropped, after the piece that it is at.
+/// Waits for an operation whose own work may take seconds of processor time, as [`run_blocking`] does.
+pub(crate) async fn wait_blocking<T>(operation: impl Future<Output = T>) -> T {
+    if !has_threads() {
+        return operation.await;
+    }
+    tokio::task::block_in_place(|| Handle::current().block_on(operation))
+}
+
+/// A background thread of lower priority, for work in pieces. It ends when this is dropped, after the current piece.
 ///
 /// One for all pieces: a thread for each would get its memory from the system every time, page by page.
 #[derive(Debug, Default)]
-pub(crate) struct BehindRequests {
+pub(crate) struct BackgroundWorker {
     pieces: Option<SyncSender<Piece>>,
 }
 
 type Piece = Box<dyn FnOnce() + Send>;
 
-impl BehindRequests {
+impl BackgroundWorker {
     /// Runs a piece; where there is no thread for it, here and now.
     pub(crate) async fn run<T: Send + 'static>(
         &mut self,
@@ -53,7 +62,7 @@ impl BehindRequests {
             let (sender, receiver) = mpsc::sync_channel::<Piece>(1);
             let thread = std::thread::Builder::new().name("orrery-copy".into());
             let started = thread.spawn(move || {
-                store::stand_back();
+                store::lower_priority();
                 for piece in receiver {
                     piece();
                 }
@@ -70,18 +79,18 @@ fn has_threads() -> bool {
 }
 
 /// Counts one piece of work for as long as it runs, panics included.
-struct Place {
+struct BlockingSlot {
     number: usize,
 }
 
-impl Place {
-    fn take() -> Place {
-        Place { number: N_BESIDE.fetch_add(1, Ordering::Relaxed) }
+impl BlockingSlot {
+    fn take() -> BlockingSlot {
+        BlockingSlot { number: N_BLOCKING.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
-impl Drop for Place {
+impl Drop for BlockingSlot {
     fn drop(&mut self) {
-        N_BESIDE.fetch_sub(1, Ordering::Relaxed);
+        N_BLOCKING.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,6 +1,6 @@
 //! Throughput rules: what may be asked for, its minimum, and how many ranges it makes.
 //!
-//! Wire: protocol.md §12, partitioning.md §2.2 and §2.9.
+//! Wire: the limits and steps of manual and autoscale throughput are those of the service.
 
 use model::{Object, Value, json};
 

@@ -1,5 +1,5 @@
 //! Runs `cases/query/*.case` through the account four ways: with and without indexes, on one range and on four that
-//! the server merges. Rows must agree; only the charge may differ.
+//! the server merges. Rows must agree; only the charge may differ, and it is what the ranges were charged together.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
 #[path = "../../query/tests/case_file/mod.rs"]
@@ -8,13 +8,16 @@ mod support;
 
 use account::{AccountOptions, IndexMetrics, ItemAction, QueryText};
 use case_file::{Case, Container, Expected};
-use model::Value;
+use model::{Charge, Value};
 use support::{Answer, Client};
 
 /// What a client that can do everything announces.
 const FEATURES: &str = "Aggregate,CountIf,DCount,Distinct,GroupBy,HybridSearch,ListAndSetAggregate,\
     MultipleAggregates,MultipleOrderBy,NonStreamingOrderBy,NonValueAggregate,OffsetAndLimit,OrderBy,\
     Top,WeightedRankFusion";
+
+/// The least that a page of a query costs.
+const VISIT: Charge = Charge::from_hundredths(225);
 
 /// One of the four ways.
 #[derive(Debug, Clone, Copy)]
@@ -102,10 +105,16 @@ async fn page(
 async fn rows(client: &Client, case: &Case, items_max: u32) -> Result<Vec<Value>, Answer> {
     let (mut rows, mut continuation) = (Vec::new(), None);
     for _ in 0..10_000 {
+        let before = used(client);
         let page = page(client, case, items_max, continuation.take()).await;
         if page.status.code != 200 {
             return Err(page);
         }
+        let parts = used(client).saturating_sub(before);
+        // A query that no range can answer is still looked at.
+        let is_nowhere = parts == Charge::ZERO && page.facts.charge == VISIT;
+        assert!(is_nowhere || parts == page.facts.charge, "{}: {parts}", case.query);
+        assert!(page.facts.charge >= VISIT, "{}: {}", case.query, page.facts.charge);
         rows.extend(page.rows.iter().map(bare));
         continuation = page.facts.continuation;
         if continuation.is_none() {
@@ -113,6 +122,11 @@ async fn rows(client: &Client, case: &Case, items_max: u32) -> Result<Vec<Value>
         }
     }
     panic!("{} does not end", case.query);
+}
+
+/// What all ranges were charged so far.
+fn used(client: &Client) -> Charge {
+    client.account.metrics().ranges.iter().map(|range| range.charge).sum()
 }
 
 /// System properties are not part of what cases compare.

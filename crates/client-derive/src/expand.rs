@@ -8,7 +8,7 @@ use crate::attributes::{Role, StructAttributes, json_name};
 
 /// The annotated fields by role, as JSON paths.
 #[derive(Default)]
-struct Found {
+struct FieldAttributes {
     parts: Vec<(u32, String)>,
     base: Option<(String, bool)>,
     hashed: Option<String>,
@@ -19,13 +19,15 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let found = find(input, &attributes)?;
     let property = path(&attributes.property.value());
     let (scheme, body) = match found {
-        Found { parts, base: None, hashed: None } if !parts.is_empty() => {
+        FieldAttributes { parts, base: None, hashed: None } if !parts.is_empty() => {
             concat(input, &attributes, &property, &parts)?
         }
-        Found { parts, base: Some((base, true)), hashed: None } if parts.is_empty() => {
+        FieldAttributes { parts, base: Some((base, true)), hashed: None } if parts.is_empty() => {
             suffix(input, &attributes, &quote!(RandomSuffix), &quote!(#property, #base))?
         }
-        Found { parts, base: Some((base, false)), hashed: Some(hashed) } if parts.is_empty() => {
+        FieldAttributes { parts, base: Some((base, false)), hashed: Some(hashed) }
+            if parts.is_empty() =>
+        {
             suffix(input, &attributes, &quote!(HashedSuffix), &quote!(#property, #base, #hashed))?
         }
         _ => {
@@ -50,14 +52,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-fn find(input: &DeriveInput, attributes: &StructAttributes) -> Result<Found> {
+fn find(input: &DeriveInput, attributes: &StructAttributes) -> Result<FieldAttributes> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new_spanned(&input.ident, "only structs have a partition key"));
     };
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new_spanned(&input.ident, "only named fields have names in JSON"));
     };
-    let mut found = Found::default();
+    let mut found = FieldAttributes::default();
     for field in &fields.named {
         let Some(role) = Role::parse(field)? else { continue };
         let path = path(&json_name(field, attributes.rename_all.as_deref())?);

@@ -2,9 +2,9 @@
 
 use model::{Charge, Failure as _, ItemBody, Status};
 
-use crate::keys::Place;
+use crate::keys::LogicalPrefix;
 use crate::partition::Partition;
-use crate::transaction::{BATCH_OPERATIONS_MAX, Ground, Refusal, Step};
+use crate::transaction::{BATCH_OPERATIONS_MAX, Refusal, Step, TransactionContext};
 use crate::{
     Applied, AttachmentCall, AttachmentOp, BatchApplied, Error, ItemCall, ItemOp, ItemOutcome,
     Logical, Result, charge,
@@ -16,7 +16,7 @@ impl Partition {
     /// Fails with `ItemMissing`. Answers 304 without a body when `if_none_match` names the current etag.
     pub fn read(&self, at: &Logical, id: &str, if_none_match: Option<&str>) -> Result<ItemOutcome> {
         let reader = self.reader();
-        let place = Place::new(at, &reader.settings.definition);
+        let place = LogicalPrefix::new(at, &reader.settings.definition);
         let (number, record) = reader.find(&place, id)?.ok_or(Error::missing())?;
         self.has_seen(record.moment.lsn);
         let etag = record.etag();
@@ -52,9 +52,9 @@ impl Partition {
             let outcome = self.read(at, id, call.if_none_match.as_deref())?;
             return Ok(Applied { outcome, lsn: self.lsn() });
         }
-        let ground = Ground::new(self.settings(), self.keys(), at);
-        let step = ground.step(call, &self.inner().env)?;
-        self.apply_step(&ground, step).await
+        let context = TransactionContext::new(self.settings(), self.keys(), at);
+        let step = context.step(call, &self.inner().env)?;
+        self.apply_step(&context, step).await
     }
 
     /// Carries out one operation on an attachment of an item, as [`Partition::apply`] does on an item.
@@ -64,16 +64,16 @@ impl Partition {
             let outcome = self.read_attachment(at, &call.item, id, if_none_match)?;
             return Ok(Applied { outcome, lsn: self.lsn() });
         }
-        let ground = Ground::new(self.settings(), self.keys(), at);
-        self.apply_step(&ground, Step::attachment(call)).await
+        let context = TransactionContext::new(self.settings(), self.keys(), at);
+        self.apply_step(&context, Step::attachment(call)).await
     }
 
-    async fn apply_step(&self, ground: &Ground, step: Step) -> Result<Applied> {
-        let committed = self.transact(ground, &[step]).await.map_err(|refusal| refusal.error)?;
+    async fn apply_step(&self, context: &TransactionContext, step: Step) -> Result<Applied> {
+        let committed = self.transact(context, &[step]).await.map_err(|refusal| refusal.error)?;
         let lsn = committed.lsn;
         let mut results = committed.results.into_iter();
         let done = results.next().ok_or(Error::Corrupt("a transaction answered nothing"))?;
-        Ok(Applied { outcome: done.into_outcome(ground, committed.sealed.as_ref()), lsn })
+        Ok(Applied { outcome: done.into_outcome(context, committed.sealed.as_ref()), lsn })
     }
 
     /// Carries out all calls with one LSN, or none of them.
@@ -87,21 +87,22 @@ impl Partition {
             return Err(Error::BatchTooLong);
         }
         let n_calls = calls.len();
-        let ground = Ground::new(self.settings(), self.keys(), at);
+        let context = TransactionContext::new(self.settings(), self.keys(), at);
         let mut steps = Vec::with_capacity(n_calls);
         for (index, call) in calls.into_iter().enumerate() {
-            match ground.step(call, &self.inner().env) {
+            match context.step(call, &self.inner().env) {
                 Ok(step) => steps.push(step),
                 Err(error) => return self.refused(Refusal::new(index, error), n_calls),
             }
         }
-        let committed = match self.transact(&ground, &steps).await {
+        let committed = match self.transact(&context, &steps).await {
             Ok(committed) => committed,
             Err(refusal) => return self.refused(refusal, n_calls),
         };
         let sealed = committed.sealed.as_ref();
         let outcomes = committed.results.into_iter();
-        let results: Vec<_> = outcomes.map(|done| Ok(done.into_outcome(&ground, sealed))).collect();
+        let results: Vec<_> =
+            outcomes.map(|done| Ok(done.into_outcome(&context, sealed))).collect();
         let charge = results.iter().flatten().map(|outcome: &ItemOutcome| outcome.charge).sum();
         Ok(BatchApplied { results, committed: true, lsn: committed.lsn, charge })
     }

@@ -44,8 +44,8 @@ const UNIQUE_KEY: Charge = hundredths(148);
 /// A time to live of the item's own, where the container has expiry.
 const OWN_TTL: Charge = hundredths(23);
 /// A patch, on top of the replace that it amounts to, and each of its operations.
-const PATCH: Charge = hundredths(29);
-const PATCH_OPERATION: Charge = hundredths(3);
+const PATCH: Charge = hundred_thousandths(28_650);
+const PATCH_OPERATION: Charge = hundred_thousandths(2_850);
 
 /// A request that found nothing or returned nothing.
 const NOTHING: Charge = twenty_firsts(21);
@@ -354,6 +354,49 @@ mod tests {
             assert!(apart * 100 <= recorded * 3, "{what}: {ours} against {recorded}");
             assert_eq!(ours, query_visit(&metrics, asked) + query_rows(&metrics, asked));
         }
+    }
+
+    /// Whatever a page takes more of, it costs more.
+    #[test]
+    fn more_work_costs_more() {
+        let base = query::Metrics {
+            n_items_read: 10,
+            bytes_read: 10_000,
+            n_rows: 5,
+            row_bytes: 2_000,
+            n_entries_read: 100,
+            n_lookups: 2,
+            n_properties: 3,
+        };
+        let more = [
+            query::Metrics { n_items_read: 11, ..base },
+            query::Metrics { bytes_read: 10_100, ..base },
+            query::Metrics { n_rows: 6, ..base },
+            query::Metrics { row_bytes: 2_100, ..base },
+            query::Metrics { n_entries_read: 101, ..base },
+            query::Metrics { n_lookups: 3, ..base },
+            query::Metrics { n_properties: 4, ..base },
+        ];
+        let asked = Asked::default();
+        for more in more {
+            assert!(query(&more, asked) > query(&base, asked), "{more:?}");
+        }
+        let double = query::Metrics {
+            n_items_read: 20,
+            bytes_read: 20_000,
+            n_rows: 10,
+            row_bytes: 4_000,
+            n_entries_read: 200,
+            ..base
+        };
+        assert_eq!(
+            query_rows(&double, asked).hundredths(),
+            (query_rows(&base, asked) * 2).hundredths()
+        );
+        assert_eq!(query_visit(&double, asked), query_visit(&base, asked));
+        let pages = [vec![], vec![100], vec![100, 100], vec![100, 100_000]].map(page);
+        assert!(pages.is_sorted(), "{pages:?}");
+        assert!(script(create(Weight::default())) > create(Weight::default()));
     }
 
     #[test]

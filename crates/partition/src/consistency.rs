@@ -6,12 +6,13 @@ use bytes::Bytes;
 use model::{ItemBody, Lsn};
 
 use crate::keys::{
-    Family, Moment, Place, due_of, id_of, moment_of, number_of_item, number_of_member, place_of,
+    CommitPosition, Family, LogicalPrefix, due_of, id_of, moment_of, number_of_item,
+    number_of_member, place_of,
 };
 use crate::partition::Partition;
 use crate::reader::Reader;
 use crate::record::{Change, Head, ItemRecord, LogicalRecord, VersionRecord, decode_number};
-use crate::transaction::{Ground, claims_of};
+use crate::transaction::{TransactionContext, claims_of};
 use crate::{Error, Result};
 
 // Limit: a broken partition is not described entry by entry.
@@ -46,12 +47,12 @@ impl Report {
 /// What the items say the other families must hold.
 #[derive(Default)]
 struct Expected {
-    keys: HashMap<(Place, String), u64>,
-    members: HashSet<(Place, u64)>,
-    changes: BTreeMap<Moment, Change>,
+    keys: HashMap<(LogicalPrefix, String), u64>,
+    members: HashSet<(LogicalPrefix, u64)>,
+    changes: BTreeMap<CommitPosition, Change>,
     due: HashSet<(u32, u64)>,
     uniques: HashMap<Bytes, u64>,
-    logical: HashMap<Place, LogicalRecord>,
+    logical: HashMap<LogicalPrefix, LogicalRecord>,
 }
 
 impl Partition {
@@ -84,16 +85,16 @@ impl Reader {
             let at = record.place().to_logical()?;
             let body = ItemBody::parse(record.text())
                 .map_err(|_| Error::Corrupt("a stored item is not an item"))?;
-            let ground = Ground::new(self.settings.clone(), self.keys, &at);
+            let context = TransactionContext::new(self.settings.clone(), self.keys, &at);
             report.n_items += 1;
             report.n_live += u64::from(self.liveness.is_live(&record));
             bytes += record.text().len() as u64;
             report.check(record.moment.lsn <= head.lsn, || format!("item {number} is ahead"));
             report.check(record.ts <= head.ts, || format!("item {number} is later than the head"));
-            report.check(ground.new_version(&body).is_ok(), || {
+            report.check(context.new_version(&body).is_ok(), || {
                 format!("item {number} is not in the logical partition of its key")
             });
-            expected.note(number, &record, &body, claims_of(&ground, &body), report);
+            expected.note(number, &record, &body, claims_of(&context, &body), report);
         }
         bytes += self.check_attachments(head, &mut expected.logical, report)?;
         let n_items = report.n_items;

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use model::{ItemBody, Lsn};
 
-use crate::keys::{Family, Place, due_of, moment_of};
+use crate::keys::{Family, LogicalPrefix, due_of, moment_of};
 use crate::partition::Partition;
 use crate::reader::Reader;
 use crate::record::{Change, ItemRecord};
 use crate::scan::SCANNED_MAX;
-use crate::transaction::{BATCH_OPERATIONS_MAX, Ground, Step};
+use crate::transaction::{BATCH_OPERATIONS_MAX, Step, TransactionContext};
 use crate::{Error, Result};
 
 /// How far the walk under the default has come. Forgotten on restart: then it starts over.
@@ -23,11 +23,11 @@ pub(crate) struct Sweep {
     done: Lsn,
     default_ttl: Option<i32>,
     /// Purges under way: up to which key of the logical partition nothing older than the purge is left.
-    pub(crate) purged: HashMap<Place, (Lsn, Bytes)>,
+    pub(crate) purged: HashMap<LogicalPrefix, (Lsn, Bytes)>,
 }
 
 /// Dead items of one logical partition: id and number.
-type Dead = HashMap<Place, Vec<(String, u64)>>;
+type Dead = HashMap<LogicalPrefix, Vec<(String, u64)>>;
 
 impl Partition {
     /// Does one step of removal: at most `items_max` expired items, or items of deleted logical partitions.
@@ -67,12 +67,12 @@ impl Partition {
     pub(crate) async fn reap(&self, dead: Dead) -> Result<()> {
         for (place, items) in dead {
             let at = place.to_logical()?;
-            let ground = Ground::new(self.settings(), self.keys(), &at);
+            let context = TransactionContext::new(self.settings(), self.keys(), &at);
             let mut steps: Vec<Step> =
                 items.into_iter().map(|(id, number)| Step::reap(id, number)).collect();
             while !steps.is_empty() {
                 let later = steps.split_off(steps.len().min(BATCH_OPERATIONS_MAX));
-                self.transact(&ground, &steps).await.map_err(|refusal| refusal.error)?;
+                self.transact(&context, &steps).await.map_err(|refusal| refusal.error)?;
                 steps = later;
             }
         }

@@ -69,11 +69,11 @@ pub(crate) struct Keys {
 
 /// Which logical partition an entry belongs to, as it stands inside keys: escaped epk, then encoded key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Place(Bytes);
+pub(crate) struct LogicalPrefix(Bytes);
 
 /// Commit and place within the commit: the order of both feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Moment {
+pub(crate) struct CommitPosition {
     pub(crate) lsn: Lsn,
     pub(crate) seq: u16,
 }
@@ -114,21 +114,21 @@ impl Keys {
         self.start(Family::Head, 0)
     }
 
-    pub(crate) fn key(self, place: &Place, id: &str) -> Vec<u8> {
+    pub(crate) fn key(self, place: &LogicalPrefix, id: &str) -> Vec<u8> {
         self.join(Family::Key, place, id.as_bytes())
     }
 
     /// The ids of one logical partition, in byte order.
-    pub(crate) fn keys_of(self, place: &Place) -> KeyRange {
+    pub(crate) fn keys_of(self, place: &LogicalPrefix) -> KeyRange {
         KeyRange::prefix(&self.join(Family::Key, place, &[]))
     }
 
-    pub(crate) fn member(self, place: &Place, number: u64) -> Vec<u8> {
+    pub(crate) fn member(self, place: &LogicalPrefix, number: u64) -> Vec<u8> {
         self.join(Family::Member, place, &number.to_be_bytes())
     }
 
     /// The members of one logical partition created after item `after`, in creation order.
-    pub(crate) fn members_of(self, place: &Place, after: Option<u64>) -> KeyRange {
+    pub(crate) fn members_of(self, place: &LogicalPrefix, after: Option<u64>) -> KeyRange {
         let range = KeyRange::prefix(&self.join(Family::Member, place, &[]));
         match after {
             Some(number) => range.after(&self.member(place, number)),
@@ -157,7 +157,7 @@ impl Keys {
         }
     }
 
-    pub(crate) fn change(self, moment: Moment) -> Vec<u8> {
+    pub(crate) fn change(self, moment: CommitPosition) -> Vec<u8> {
         self.moment(Family::Change, moment)
     }
 
@@ -166,7 +166,7 @@ impl Keys {
         self.commits(Family::Change, after)
     }
 
-    pub(crate) fn version(self, moment: Moment) -> Vec<u8> {
+    pub(crate) fn version(self, moment: CommitPosition) -> Vec<u8> {
         self.moment(Family::Version, moment)
     }
 
@@ -182,7 +182,7 @@ impl Keys {
         key
     }
 
-    pub(crate) fn unique(self, place: &Place, index: u8, digest: &[u8]) -> Vec<u8> {
+    pub(crate) fn unique(self, place: &LogicalPrefix, index: u8, digest: &[u8]) -> Vec<u8> {
         debug_assert_eq!(digest.len(), UNIQUE_DIGEST_BYTES, "unique values are stored as a digest");
         let mut key = self.start(Family::Unique, place.0.len() + 1 + digest.len());
         key.extend_from_slice(&place.0);
@@ -191,12 +191,12 @@ impl Keys {
         key
     }
 
-    pub(crate) fn logical(self, place: &Place) -> Vec<u8> {
+    pub(crate) fn logical(self, place: &LogicalPrefix) -> Vec<u8> {
         self.join(Family::Logical, place, &[])
     }
 
     /// The logical partitions above `after`, in order of epk.
-    pub(crate) fn logicals(self, after: Option<&Place>) -> KeyRange {
+    pub(crate) fn logicals(self, after: Option<&LogicalPrefix>) -> KeyRange {
         let range = self.family(Family::Logical);
         match after {
             Some(place) => range.after(&self.logical(place)),
@@ -214,7 +214,7 @@ impl Keys {
         KeyRange::new(bound(epks.min()), bound(epks.max()))
     }
 
-    pub(crate) fn purge(self, place: &Place) -> Vec<u8> {
+    pub(crate) fn purge(self, place: &LogicalPrefix) -> Vec<u8> {
         self.join(Family::Purge, place, &[])
     }
 
@@ -316,7 +316,7 @@ impl Keys {
         key
     }
 
-    fn moment(self, family: Family, moment: Moment) -> Vec<u8> {
+    fn moment(self, family: Family, moment: CommitPosition) -> Vec<u8> {
         let mut key = self.start(family, 10);
         key.extend_from_slice(&moment.lsn.0.to_be_bytes());
         key.extend_from_slice(&moment.seq.to_be_bytes());
@@ -324,10 +324,11 @@ impl Keys {
     }
 
     fn commits(self, family: Family, after: Lsn) -> KeyRange {
-        self.family(family).after(&self.moment(family, Moment { lsn: after, seq: u16::MAX }))
+        self.family(family)
+            .after(&self.moment(family, CommitPosition { lsn: after, seq: u16::MAX }))
     }
 
-    fn join(self, family: Family, place: &Place, rest: &[u8]) -> Vec<u8> {
+    fn join(self, family: Family, place: &LogicalPrefix, rest: &[u8]) -> Vec<u8> {
         let mut key = self.start(family, place.0.len() + rest.len());
         key.extend_from_slice(&place.0);
         key.extend_from_slice(rest);
@@ -335,20 +336,20 @@ impl Keys {
     }
 }
 
-impl Place {
-    pub(crate) fn new(at: &Logical, definition: &PartitionKeyDefinition) -> Place {
+impl LogicalPrefix {
+    pub(crate) fn new(at: &Logical, definition: &PartitionKeyDefinition) -> LogicalPrefix {
         let epk = at.epk.as_bytes();
         let key = at.key.encode(definition);
         let mut bytes = Vec::with_capacity(epk.len() + key.len() + 4);
         push_escaped(&at.epk, &mut bytes);
         bytes.extend_from_slice(&[0, 0]);
         bytes.extend_from_slice(&key);
-        Place(bytes.into())
+        LogicalPrefix(bytes.into())
     }
 
     /// Takes bytes that were a place before; they are checked when they are split.
-    pub(crate) fn from_bytes(bytes: Bytes) -> Place {
-        Place(bytes)
+    pub(crate) fn from_bytes(bytes: Bytes) -> LogicalPrefix {
+        LogicalPrefix(bytes)
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -465,9 +466,9 @@ pub(crate) fn number_of_member(key: &[u8]) -> Result<u64> {
     number.ok_or(Error::Corrupt("a member key has no number"))
 }
 
-pub(crate) fn moment_of(key: &[u8]) -> Result<Moment> {
+pub(crate) fn moment_of(key: &[u8]) -> Result<CommitPosition> {
     let split = rest(key).split_first_chunk::<8>().and_then(|(lsn, seq)| {
-        Some(Moment {
+        Some(CommitPosition {
             lsn: Lsn(u64::from_be_bytes(*lsn)),
             seq: u16::from_be_bytes(seq.try_into().ok()?),
         })
@@ -505,7 +506,7 @@ pub(crate) fn due_of(key: &[u8]) -> Result<(u32, u64)> {
 }
 
 /// The id in a key entry of `place`.
-pub(crate) fn id_of(key: &[u8], place: &Place) -> Result<String> {
+pub(crate) fn id_of(key: &[u8], place: &LogicalPrefix) -> Result<String> {
     let id = rest(key).get(place.0.len()..).and_then(|id| std::str::from_utf8(id).ok());
     id.map(str::to_owned).ok_or(Error::Corrupt("a key entry does not end in an id"))
 }
@@ -538,8 +539,8 @@ pub(crate) fn with_path(key: &[u8], path: u16) -> Option<Bytes> {
 }
 
 /// The place in a logical or purge key, which has nothing after it.
-pub(crate) fn place_of(key: &Bytes) -> Place {
-    Place(key.slice(PREFIX_BYTES.min(key.len())..))
+pub(crate) fn place_of(key: &Bytes) -> LogicalPrefix {
+    LogicalPrefix(key.slice(PREFIX_BYTES.min(key.len())..))
 }
 
 #[cfg(test)]
@@ -551,8 +552,8 @@ mod tests {
         PartitionKeyDefinition::from_value(&model::json::parse(text.as_bytes()).unwrap()).unwrap()
     }
 
-    fn place(epk: &[u8], key: &PartitionKey, definition: &PartitionKeyDefinition) -> Place {
-        Place::new(&Logical { key: key.clone(), epk: Epk::from_bytes(epk) }, definition)
+    fn place(epk: &[u8], key: &PartitionKey, definition: &PartitionKeyDefinition) -> LogicalPrefix {
+        LogicalPrefix::new(&Logical { key: key.clone(), epk: Epk::from_bytes(epk) }, definition)
     }
 
     #[test]
@@ -568,7 +569,7 @@ mod tests {
         for key in keys {
             let key = PartitionKey::from_header(key).unwrap();
             let at = Logical::new(&definition, key);
-            let split = Place::new(&at, &definition).to_logical().unwrap();
+            let split = LogicalPrefix::new(&at, &definition).to_logical().unwrap();
             assert_eq!((split.key, split.epk), (at.key, at.epk));
         }
     }
@@ -592,19 +593,19 @@ mod tests {
         for torn in [&b""[..], b"\x01", b"\0", b"\x01\0", b"\0\x07\0\0"] {
             assert!(split_epk(torn).is_err(), "{torn:?}");
         }
-        assert!(Place::from_bytes(Bytes::from_static(b"\0\0\xEE")).to_logical().is_err());
+        assert!(LogicalPrefix::from_bytes(Bytes::from_static(b"\0\0\xEE")).to_logical().is_err());
     }
 
     #[test]
     fn keys_give_back_their_parts() {
         let keys = Keys::new(7);
-        let moment = Moment { lsn: Lsn(258), seq: 3 };
+        let moment = CommitPosition { lsn: Lsn(258), seq: 3 };
         assert_eq!(number_of_item(&keys.item(9)).unwrap(), 9);
         assert_eq!(moment_of(&keys.change(moment)).unwrap(), moment);
         assert_eq!(due_of(&keys.expiry(5, 6)).unwrap(), (5, 6));
         let definition = definition(r#"["/a"]"#, "Hash");
         let at = Logical::new(&definition, PartitionKey::from_header(r#"["p"]"#).unwrap());
-        let place = Place::new(&at, &definition);
+        let place = LogicalPrefix::new(&at, &definition);
         assert_eq!(id_of(&keys.key(&place, "ä/1"), &place).unwrap(), "ä/1");
         assert_eq!(number_of_member(&keys.member(&place, 4)).unwrap(), 4);
         assert_eq!(place_of(&keys.logical(&place).into()), place);
@@ -644,8 +645,8 @@ mod tests {
     fn a_scan_after_an_lsn_starts_at_the_next_commit() {
         let keys = Keys::new(1);
         let range = keys.changes(Lsn(4));
-        assert!(!range.contains(&keys.change(Moment { lsn: Lsn(4), seq: u16::MAX })));
-        assert!(range.contains(&keys.change(Moment { lsn: Lsn(5), seq: 0 })));
-        assert!(!range.contains(&keys.version(Moment { lsn: Lsn(5), seq: 0 })));
+        assert!(!range.contains(&keys.change(CommitPosition { lsn: Lsn(4), seq: u16::MAX })));
+        assert!(range.contains(&keys.change(CommitPosition { lsn: Lsn(5), seq: 0 })));
+        assert!(!range.contains(&keys.version(CommitPosition { lsn: Lsn(5), seq: 0 })));
     }
 }

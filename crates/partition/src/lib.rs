@@ -22,13 +22,13 @@ mod attachments;
 mod call;
 pub mod charge;
 mod consistency;
-mod crowd;
 mod destroy;
 mod error;
 mod expiry;
 mod feed;
 mod index;
 mod keys;
+mod near_full;
 mod partition;
 mod patch;
 mod purge;
@@ -59,7 +59,7 @@ pub use scripted::{
     Executed, ExecutionFailed, OnDemand, Procedure, Surroundings, Triggered, TriggeredCall,
 };
 pub use settings::{LOGICAL_BYTES_MAX, Logical, Scope, Settings};
-pub use source::Source;
+pub use source::PartitionSource;
 pub use statistics::{LogicalStatistics, Statistics, Usage};
 pub use transaction::BATCH_OPERATIONS_MAX;
 

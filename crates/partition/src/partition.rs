@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use store::{Batch, Snapshot, Store};
 
 use crate::expiry::Sweep;
-use crate::index::LookCache;
+use crate::index::IndexSnapshotCache;
 use crate::keys::Keys;
 use crate::reader::{Liveness, Purges, Reader};
 use crate::record::Head;
@@ -46,7 +46,7 @@ pub(crate) struct Inner {
     /// Purges as of the last acknowledged commit.
     pub(crate) purges: RwLock<Purges>,
     pub(crate) sweep: Mutex<Sweep>,
-    pub(crate) index_looks: LookCache,
+    pub(crate) index_looks: IndexSnapshotCache,
 }
 
 impl Inner {
@@ -89,7 +89,7 @@ impl Partition {
             purges: RwLock::new(writer.purges.clone()),
             writer: Mutex::new(writer),
             sweep: Mutex::new(Sweep::default()),
-            index_looks: LookCache::default(),
+            index_looks: IndexSnapshotCache::default(),
         })))
     }
 
@@ -99,7 +99,7 @@ impl Partition {
         *self.0.settings.write() = settings;
         let mut writer = self.0.writer.lock();
         let n_items = writer.head.n_items;
-        writer.book.adopt(&policy, n_items);
+        writer.dictionary.adopt(&policy, n_items);
     }
 
     pub fn settings(&self) -> Arc<Settings> {
@@ -149,7 +149,7 @@ impl Partition {
 
     /// Takes a look of which most will be read.
     pub(crate) fn reader_to_sweep(&self) -> Reader {
-        self.look(|store| store.snapshot_to_sweep(&self.keys().after_head()))
+        self.look(|store| store.snapshot_for_bulk_scan(&self.keys().after_head()))
     }
 
     fn look(&self, snapshot: impl FnOnce(&dyn Store) -> Arc<dyn Snapshot>) -> Reader {

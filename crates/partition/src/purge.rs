@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use model::{Charge, Lsn};
 
-use crate::keys::{Place, id_of};
+use crate::keys::{LogicalPrefix, id_of};
 use crate::partition::Partition;
 use crate::record::{decode_number, encode_lsn};
 use crate::scan::SCANNED_MAX;
@@ -19,7 +19,7 @@ const REMOVED_AT_ONCE_MAX: usize = 1_000;
 impl Partition {
     /// Deletes every item of the logical partition. Items written after the call's LSN survive.
     pub async fn delete_logical(&self, at: &Logical) -> Result<Charge> {
-        let place = Place::new(at, &self.settings().definition);
+        let place = LogicalPrefix::new(at, &self.settings().definition);
         let key = Bytes::from(self.keys().purge(&place));
         let now = self.inner().now();
         self.commit_marks(Some(&place), |Marks { head, batch, purges, .. }| {
@@ -42,14 +42,14 @@ impl Partition {
             if n_removed >= items_max {
                 break;
             }
-            let place = Place::from_bytes(place.clone());
+            let place = LogicalPrefix::from_bytes(place.clone());
             n_removed += self.remove_purged(&place, items_max - n_removed).await?;
         }
         Ok(n_removed)
     }
 
     /// Removes up to `items_max` dead items of a purged logical partition, and the mark after the last one.
-    async fn remove_purged(&self, place: &Place, items_max: usize) -> Result<usize> {
+    async fn remove_purged(&self, place: &LogicalPrefix, items_max: usize) -> Result<usize> {
         let reader = self.reader();
         let Some(cutoff) = reader.liveness.purges.get(place.as_bytes()).copied() else {
             return Ok(0);
@@ -89,7 +89,7 @@ impl Partition {
     }
 
     /// Takes the mark away, unless the logical partition was deleted again meanwhile.
-    async fn end_purge(&self, place: &Place, cutoff: Lsn) -> Result<()> {
+    async fn end_purge(&self, place: &LogicalPrefix, cutoff: Lsn) -> Result<()> {
         let key = Bytes::from(self.keys().purge(place));
         self.commit_marks(Some(place), |Marks { batch, purges, .. }| {
             if purges.get(place.as_bytes()) != Some(&cutoff) {

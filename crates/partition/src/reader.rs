@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::json::{Picks, pick};
+use model::json::{ItemText, Picks, pick};
 use model::{ETag, EpkRange, Lsn, PropertyPath, Rid};
 use store::{Direction, KeyRange, Scan, Snapshot};
 
-use crate::keys::{Keys, Place, place_of, split_epk};
+use crate::keys::{Keys, LogicalPrefix, place_of, split_epk};
 use crate::record::{Head, ItemRecord, LogicalRecord, decode_number};
 use crate::{Error, Result, Scope, Settings};
 
@@ -82,9 +82,13 @@ impl Reader {
     }
 
     /// Returns the live item with this id.
-    pub(crate) fn find(&self, place: &Place, id: &str) -> Result<Option<(u64, ItemRecord)>> {
+    pub(crate) fn find(
+        &self,
+        place: &LogicalPrefix,
+        id: &str,
+    ) -> Result<Option<(u64, ItemRecord)>> {
         let key = self.keys.key(place, id);
-        let Some(bytes) = self.snapshot.recall(&key, true)? else { return Ok(None) };
+        let Some(bytes) = self.snapshot.get_cached(&key, true)? else { return Ok(None) };
         let number = decode_number(&bytes)?;
         let record = self.recall(number, true)?.ok_or(Error::Corrupt("a key points at no item"))?;
         Ok(self.liveness.is_live(&record).then_some((number, record)))
@@ -95,9 +99,9 @@ impl Reader {
         self.snapshot.get(&self.keys.item_array(number))?.map(ItemRecord::decode).transpose()
     }
 
-    /// Returns the item like [`Reader::item`], by way of [`Snapshot::recall`].
+    /// Returns the item like [`Reader::item`], by way of [`Snapshot::get_cached`].
     pub(crate) fn recall(&self, number: u64, keeps: bool) -> Result<Option<ItemRecord>> {
-        let bytes = self.snapshot.recall(&self.keys.item_array(number), keeps)?;
+        let bytes = self.snapshot.get_cached(&self.keys.item_array(number), keeps)?;
         bytes.map(ItemRecord::decode).transpose()
     }
 
@@ -111,15 +115,15 @@ impl Reader {
     }
 
     pub(crate) fn render(&self, number: u64, record: &ItemRecord, lsn: Option<Lsn>) -> Bytes {
-        render(&self.settings, number, record.text(), &record.etag(), record.ts, lsn)
+        render(&self.settings, number, record.item_text(), &record.etag(), record.ts, lsn)
     }
 }
 
 /// Splices the system properties into an item's text.
-pub(crate) fn render(
+pub(crate) fn render<'a>(
     settings: &Settings,
     number: u64,
-    text: &[u8],
+    text: impl Into<ItemText<'a>>,
     etag: &ETag,
     ts: u32,
     lsn: Option<Lsn>,
@@ -135,10 +139,10 @@ pub(crate) enum ScopeFilter {
     All,
     /// Items in one of the ranges.
     Epks(Vec<EpkRange>),
-    Place(Place),
+    LogicalPrefix(LogicalPrefix),
     /// Some logical partitions in byte order, and how many items they have.
     Places {
-        places: Vec<Place>,
+        places: Vec<LogicalPrefix>,
         n_items: u64,
     },
 }
@@ -147,7 +151,7 @@ pub(crate) enum ScopeFilter {
 const PLACES_MAX: usize = 64;
 
 impl Reader {
-    pub(crate) fn n_items_of(&self, place: &Place) -> Result<u64> {
+    pub(crate) fn n_items_of(&self, place: &LogicalPrefix) -> Result<u64> {
         let record = self.snapshot.get(&self.keys.logical(place))?;
         let record = record.map(|bytes| LogicalRecord::decode(&bytes)).transpose()?;
         Ok(record.map_or(0, |record| record.n_items))
@@ -169,7 +173,7 @@ impl Reader {
         places.sort_by(|left, right| left.as_bytes().cmp(right.as_bytes()));
         places.dedup();
         Ok(match places.pop() {
-            Some(only) if places.is_empty() => ScopeFilter::Place(only),
+            Some(only) if places.is_empty() => ScopeFilter::LogicalPrefix(only),
             last => {
                 places.extend(last);
                 ScopeFilter::Places { places, n_items }
@@ -183,7 +187,9 @@ impl ScopeFilter {
         match scope {
             Scope::All => ScopeFilter::All,
             Scope::Epks(range) => ScopeFilter::Epks(vec![range.clone()]),
-            Scope::Logical(at) => ScopeFilter::Place(Place::new(at, &settings.definition)),
+            Scope::Logical(at) => {
+                ScopeFilter::LogicalPrefix(LogicalPrefix::new(at, &settings.definition))
+            }
         }
     }
 
@@ -194,7 +200,7 @@ impl ScopeFilter {
                 let epk = split_epk(place)?.0;
                 Ok(ranges.iter().any(|range| range.contains(&epk)))
             }
-            ScopeFilter::Place(own) => Ok(own.as_bytes() == place),
+            ScopeFilter::LogicalPrefix(own) => Ok(own.as_bytes() == place),
             ScopeFilter::Places { places, .. } => {
                 Ok(places.binary_search_by(|own| own.as_bytes().cmp(place)).is_ok())
             }
@@ -205,13 +211,13 @@ impl ScopeFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::Moment;
+    use crate::keys::CommitPosition;
     use crate::record::Fresh;
 
     fn record(lsn: u64, ts: u32, ttl: Option<i32>) -> ItemRecord {
-        let place = Place::from_bytes(Bytes::from_static(b"\0\0p"));
+        let place = LogicalPrefix::from_bytes(Bytes::from_static(b"\0\0p"));
         let fresh = Fresh::new(&place, ttl, 0, b"{}").unwrap();
-        ItemRecord::decode(fresh.stamp(Moment { lsn: Lsn(lsn), seq: 0 }, ts)).unwrap()
+        ItemRecord::decode(fresh.stamp(CommitPosition { lsn: Lsn(lsn), seq: 0 }, ts)).unwrap()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use crate::keys::{Place, number_of_item, number_of_member};
+use crate::keys::{LogicalPrefix, number_of_item, number_of_member};
 use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
 use crate::record::ItemRecord;
@@ -56,10 +56,12 @@ impl Reader {
                     Ok((number_of_item(&key)?, ItemRecord::decode(value)?))
                 }))
             }
-            ScopeFilter::Place(place) => Box::new(self.members(place, after).map(|number| {
-                let number = number?;
-                Ok((number, self.member_item(number)?))
-            })),
+            ScopeFilter::LogicalPrefix(place) => {
+                Box::new(self.members(place, after).map(|number| {
+                    let number = number?;
+                    Ok((number, self.member_item(number)?))
+                }))
+            }
             ScopeFilter::Places { places, .. } => {
                 let members = places.iter().map(|place| self.members(place, after).peekable());
                 let mut members: Vec<_> = members.collect();
@@ -72,7 +74,7 @@ impl Reader {
         }
     }
 
-    fn members(&self, place: &Place, after: Option<u64>) -> Members<'_> {
+    fn members(&self, place: &LogicalPrefix, after: Option<u64>) -> Members<'_> {
         let entries = self.scan(self.keys.members_of(place, after));
         Box::new(entries.map(|entry| number_of_member(&entry?.0)))
     }

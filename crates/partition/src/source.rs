@@ -18,7 +18,7 @@ const KEPT_MAX: u32 = 1_000;
 
 /// The live items of a scope as they were when the source was made.
 #[derive(Debug)]
-pub struct Source {
+pub struct PartitionSource {
     pub(crate) reader: Reader,
     scope: ScopeFilter,
     /// The index; `None` when there is none or it cannot be read.
@@ -30,7 +30,7 @@ pub struct Source {
 
 impl Partition {
     /// Opens a scope for a query.
-    pub fn source(&self, scope: &Scope) -> Source {
+    pub fn source(&self, scope: &Scope) -> PartitionSource {
         let reader = self.reader();
         let is_whole = match scope {
             Scope::All => true,
@@ -45,7 +45,7 @@ impl Partition {
     }
 
     /// Opens the parts of the partition that lie in some ranges, which must not overlap.
-    pub fn source_in(&self, spans: &[EpkRange]) -> Source {
+    pub fn source_in(&self, spans: &[EpkRange]) -> PartitionSource {
         if let [span] = spans {
             return self.source(&Scope::Epks(span.clone()));
         }
@@ -54,12 +54,12 @@ impl Partition {
         self.open_source(reader, scope, false)
     }
 
-    fn open_source(&self, reader: Reader, scope: ScopeFilter, is_whole: bool) -> Source {
+    fn open_source(&self, reader: Reader, scope: ScopeFilter, is_whole: bool) -> PartitionSource {
         // A scan meets the same trouble with the store and reports it.
         let index = IndexView::open(&reader, &scope, is_whole, &self.inner().index_looks);
         let hides = reader.settings.is_indexed;
         let (index, n_found) = (index.ok().flatten(), AtomicU32::default());
-        Source { reader, scope, index, n_found, hides }
+        PartitionSource { reader, scope, index, n_found, hides }
     }
 }
 
@@ -68,7 +68,7 @@ fn narrowed(reader: &Reader, spans: &[EpkRange]) -> ScopeFilter {
     reader.narrowed(spans).unwrap_or_else(|_| ScopeFilter::Epks(spans.to_vec()))
 }
 
-impl ItemSource for Source {
+impl ItemSource for PartitionSource {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
         let items = self.reader.numbered(&self.scope, after);
         Box::new(items.filter_map(|entry| {
@@ -91,7 +91,7 @@ impl ItemSource for Source {
     }
 }
 
-impl Source {
+impl PartitionSource {
     /// Returns the item with this number if it is alive and inside the scope.
     pub(crate) fn find(&self, number: u64) -> Result<Option<SourceItem>> {
         let keeps = self.n_found.fetch_add(1, Ordering::Relaxed) < KEPT_MAX;
@@ -115,6 +115,7 @@ impl Reader {
             container_link: Arc::clone(&self.settings.container_link),
             lsn: record.moment.lsn,
             ts: record.ts,
+            n_added: record.item_text().n_added,
         };
         SourceItem::stored(number, StoredItem { text: record.text_bytes(), system: Some(system) })
     }

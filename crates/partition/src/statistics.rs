@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Lsn, PartitionKey};
 
-use crate::keys::{Place, place_of};
+use crate::keys::{LogicalPrefix, place_of};
 use crate::partition::Partition;
 use crate::record::{Head, LogicalRecord};
 use crate::{Logical, Result};
@@ -75,7 +75,7 @@ impl Partition {
             n_logical: head.n_logical,
             n_attachments: head.attachments.n_attachments,
             media_bytes: head.attachments.media_bytes,
-            n_crowded: writer.crowd.len(),
+            n_crowded: writer.near_full.len(),
             lsn,
         }
     }
@@ -87,7 +87,7 @@ impl Partition {
         items_max: usize,
     ) -> Result<Vec<LogicalStatistics>> {
         let reader = self.reader();
-        let after = after.map(|at| Place::new(at, &reader.settings.definition));
+        let after = after.map(|at| LogicalPrefix::new(at, &reader.settings.definition));
         let mut found = Vec::new();
         for entry in reader.scan(reader.keys.logicals(after.as_ref())).take(items_max) {
             let (key, value) = entry?;

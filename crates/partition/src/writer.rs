@@ -17,15 +17,17 @@ use model::Lsn;
 use query::index::IndexPolicy;
 use store::{Batch, Commit, Direction, Snapshot};
 
-use crate::crowd::Crowd;
-use crate::index::Book;
-use crate::keys::{Family, Keys, Place, place_of};
+use crate::index::PathDictionary;
+use crate::keys::{Family, Keys, LogicalPrefix, place_of};
+use crate::near_full::NearFull;
 use crate::partition::Partition;
 use crate::reader::{Liveness, Purges};
 use crate::record::{Head, decode_lsn};
-use crate::relocate::Tap;
+use crate::relocate::ChangeCapture;
 use crate::statistics::UsageCounters;
-use crate::transaction::{Done, Draft, Ground, Overlay, Pending, Refusal, Sealed, Step, View, run};
+use crate::transaction::{
+    Done, Draft, Overlay, Pending, Refusal, Sealed, Step, TransactionContext, View, run,
+};
 use crate::{Error, Result};
 
 // Limit: logical partitions whose last commit is remembered; beyond it all are forgotten and runs that began before
@@ -47,13 +49,13 @@ pub(crate) struct Writer {
     /// Purges as of the last submitted commit.
     pub(crate) purges: Purges,
     /// The index as of the last submitted commit.
-    pub(crate) book: Book,
+    pub(crate) dictionary: PathDictionary,
     /// Grows each time the state is read again from the store.
     generation: u64,
     is_broken: bool,
     /// Present while the partition is the source of a relocation.
-    pub(crate) tap: Option<Tap>,
-    pub(crate) crowd: Crowd,
+    pub(crate) capture: Option<ChangeCapture>,
+    pub(crate) near_full: NearFull,
     /// Shows `head` to those without the lock.
     pub(crate) usage: Arc<UsageCounters>,
 }
@@ -89,7 +91,7 @@ pub(crate) struct Marks<'v> {
     pub(crate) view: &'v View,
     pub(crate) keys: Keys,
     pub(crate) head: Head,
-    pub(crate) book: Book,
+    pub(crate) dictionary: PathDictionary,
     pub(crate) purges: Purges,
     pub(crate) batch: Batch,
 }
@@ -130,8 +132,8 @@ impl Writer {
             purges.insert(place_of(&key).into_bytes(), decode_lsn(&value)?);
         }
         let recent = Recent { floor: head.lsn, last: HashMap::new() };
-        let mut book = Book::load(snapshot, keys, head.n_items)?;
-        book.adopt(policy, head.n_items);
+        let mut dictionary = PathDictionary::load(snapshot, keys, head.n_items)?;
+        dictionary.adopt(policy, head.n_items);
         let usage = Arc::new(UsageCounters::default());
         usage.set(&head);
         Ok(Writer {
@@ -142,31 +144,31 @@ impl Writer {
             next_ticket: 0,
             recent,
             purges,
-            book,
+            dictionary,
             generation: 0,
             is_broken: false,
-            tap: None,
-            crowd: Crowd::default(),
+            capture: None,
+            near_full: NearFull::default(),
             usage,
         })
     }
 
-    fn is_unchanged_since(&self, view: &View, place: &Place) -> bool {
+    fn is_unchanged_since(&self, view: &View, place: &LogicalPrefix) -> bool {
         view.generation == self.generation
-            && view.book.version == self.book.version()
+            && view.dictionary.version == self.dictionary.version()
             && view.base >= self.recent.floor
             && self.recent.last.get(place.as_bytes()).is_none_or(|last| *last <= view.base)
     }
 
     /// Refuses a write behind the fence of a relocation.
     fn check_fence(&self) -> Result<()> {
-        match &self.tap {
-            Some(tap) if tap.is_fenced() => Err(Error::Relocating),
+        match &self.capture {
+            Some(capture) if capture.is_fenced() => Err(Error::Relocating),
             Some(_) | None => Ok(()),
         }
     }
 
-    fn note(&mut self, place: &Place) {
+    fn note(&mut self, place: &LogicalPrefix) {
         if self.recent.last.len() >= RECENT_MAX {
             self.recent.last.clear();
             self.recent.floor = self.head.lsn;
@@ -183,8 +185,8 @@ impl Writer {
         visible: Vec<(Bytes, Option<Bytes>)>,
         purges: Option<Purges>,
     ) -> Sent {
-        if let Some(tap) = &mut self.tap {
-            tap.note(&batch);
+        if let Some(capture) = &mut self.capture {
+            capture.note(&batch);
         }
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -228,15 +230,15 @@ impl Partition {
     /// Runs the steps as one transaction and waits until it is durable.
     pub(crate) async fn transact(
         &self,
-        ground: &Ground,
+        context: &TransactionContext,
         steps: &[Step],
     ) -> Result<Committed, Refusal> {
         let first = |error: Error| Refusal::new(0, error);
         if steps.iter().all(Step::is_read) {
-            return self.only_read(ground, steps);
+            return self.only_read(context, steps);
         }
         for _ in 0..ATTEMPTS_MAX {
-            match self.submit(ground, steps) {
+            match self.submit(context, steps) {
                 Submitted::Sent(sent, sealed, results) => {
                     let generation = sent.generation;
                     match self.arrive(sent).await {
@@ -265,12 +267,16 @@ impl Partition {
         Err(first(Error::Fenced))
     }
 
-    fn only_read(&self, ground: &Ground, steps: &[Step]) -> Result<Committed, Refusal> {
+    fn only_read(
+        &self,
+        context: &TransactionContext,
+        steps: &[Step],
+    ) -> Result<Committed, Refusal> {
         let lsn = self.lsn();
         let reader = self.reader();
-        let (book, attachments) = {
+        let (dictionary, attachments) = {
             let writer = self.inner().writer.lock();
-            (writer.book.view(), writer.head.attachments)
+            (writer.dictionary.view(), writer.head.attachments)
         };
         let view = View {
             overlay: Overlay::new(),
@@ -278,17 +284,17 @@ impl Partition {
             liveness: reader.liveness,
             base: lsn,
             generation: 0,
-            book,
+            dictionary,
             attachments,
         };
-        let draft = run(ground, &view, steps)?;
+        let draft = run(context, &view, steps)?;
         Ok(Committed { results: draft.results, sealed: None, lsn })
     }
 
-    fn submit(&self, ground: &Ground, steps: &[Step]) -> Submitted {
+    fn submit(&self, context: &TransactionContext, steps: &[Step]) -> Submitted {
         let inner = self.inner();
         let view = self.view(&inner.writer.lock());
-        let early = run(ground, &view, steps);
+        let early = run(context, &view, steps);
         let mut writer = inner.writer.lock();
         if let Err(error) = writer.check_fence() {
             let refusal = Refusal::new(0, error);
@@ -298,18 +304,18 @@ impl Partition {
         if writer.is_broken {
             return Submitted::Broken { generation: writer.generation };
         }
-        let draft = if writer.is_unchanged_since(&view, &ground.place) {
+        let draft = if writer.is_unchanged_since(&view, &context.place) {
             early
         } else {
-            run(ground, &self.view(&writer), steps)
+            run(context, &self.view(&writer), steps)
         };
         match draft {
             Ok(draft) => {
-                let (sent, sealed, results) = self.seal(&mut writer, ground, draft);
+                let (sent, sealed, results) = self.seal(&mut writer, context, draft);
                 Submitted::Sent(sent, sealed, results)
             }
             Err(refusal) => {
-                let last = writer.recent.last.get(ground.place.as_bytes()).copied();
+                let last = writer.recent.last.get(context.place.as_bytes()).copied();
                 let relies_on = last.unwrap_or(Lsn::ZERO);
                 Submitted::Refused { refusal, relies_on, generation: writer.generation }
             }
@@ -319,20 +325,21 @@ impl Partition {
     fn seal(
         &self,
         writer: &mut Writer,
-        ground: &Ground,
+        context: &TransactionContext,
         draft: Draft,
     ) -> (Sent, Sealed, Vec<Done>) {
         let inner = self.inner();
         let mut batch = Batch::with_capacity(16);
         let mut visible = Vec::with_capacity(8);
         let now = inner.now();
-        let limit = ground.settings.logical_bytes_max;
-        writer.crowd.note(&ground.place, draft.bytes_after(), limit);
-        let Writer { head, book, .. } = &mut *writer;
-        let (sealed, results) = draft.seal(ground, head, book, now, &mut batch, &mut visible);
-        book.save(ground.keys, &mut batch);
-        writer.note(&ground.place);
-        let sent = writer.send(&*inner.store, ground.keys, batch, visible, None);
+        let limit = context.settings.logical_bytes_max;
+        writer.near_full.note(&context.place, draft.bytes_after(), limit);
+        let Writer { head, dictionary, .. } = &mut *writer;
+        let (sealed, results) =
+            draft.seal(context, head, dictionary, now, &mut batch, &mut visible);
+        dictionary.save(context.keys, &mut batch);
+        writer.note(&context.place);
+        let sent = writer.send(&*inner.store, context.keys, batch, visible, None);
         (sent, sealed, results)
     }
 
@@ -349,7 +356,7 @@ impl Partition {
     }
 
     /// What a script's transaction sees, and the last commit of its logical partition that it relies on.
-    pub(crate) fn script_view(&self, place: &Place) -> (View, Lsn) {
+    pub(crate) fn script_view(&self, place: &LogicalPrefix) -> (View, Lsn) {
         let writer = self.inner().writer.lock();
         let relies_on = writer.recent.last.get(place.as_bytes()).copied().unwrap_or(Lsn::ZERO);
         (self.view(&writer), relies_on)
@@ -367,16 +374,16 @@ impl Partition {
     /// Hands a script's draft to the store, if nothing of its logical partition was submitted since its view.
     pub(crate) fn submit_script(
         &self,
-        ground: &Ground,
+        context: &TransactionContext,
         view: &View,
         draft: Draft,
     ) -> Result<(Sent, Sealed, Vec<Done>)> {
         let mut writer = self.inner().writer.lock();
         writer.check_fence()?;
-        if writer.is_broken || !writer.is_unchanged_since(view, &ground.place) {
+        if writer.is_broken || !writer.is_unchanged_since(view, &context.place) {
             return Err(Error::Raced);
         }
-        Ok(self.seal(&mut writer, ground, draft))
+        Ok(self.seal(&mut writer, context, draft))
     }
 
     /// Waits until a script's commit is durable. A commit built on one that failed lost a race.
@@ -398,7 +405,7 @@ impl Partition {
     /// `change` edits the marks under the lock; `false` gives up.
     pub(crate) async fn commit_marks(
         &self,
-        place: Option<&Place>,
+        place: Option<&LogicalPrefix>,
         mut change: impl FnMut(&mut Marks<'_>) -> Result<bool>,
     ) -> Result<bool> {
         for _ in 0..ATTEMPTS_MAX {
@@ -413,16 +420,16 @@ impl Partition {
                         view: &view,
                         keys: self.keys(),
                         head: writer.head.clone(),
-                        book: writer.book.clone(),
+                        dictionary: writer.dictionary.clone(),
                         purges: writer.purges.clone(),
                         batch: Batch::new(),
                     };
                     if !change(&mut marks)? {
                         return Ok(false);
                     }
-                    let Marks { head, mut book, purges, mut batch, .. } = marks;
-                    book.save(self.keys(), &mut batch);
-                    (writer.head, writer.book) = (head, book);
+                    let Marks { head, mut dictionary, purges, mut batch, .. } = marks;
+                    dictionary.save(self.keys(), &mut batch);
+                    (writer.head, writer.dictionary) = (head, dictionary);
                     if let Some(place) = place {
                         writer.note(place);
                     }
@@ -502,13 +509,14 @@ impl Partition {
             return Err(Error::Fenced);
         }
         let next_ticket = writer.next_ticket;
-        let tap = writer.tap.take();
-        let crowd = std::mem::take(&mut writer.crowd);
+        let capture = writer.capture.take();
+        let near_full = std::mem::take(&mut writer.near_full);
         *inner.purges.write() = fresh.purges.clone();
         self.has_seen(fresh.head.lsn);
         let usage = Arc::clone(&writer.usage);
         usage.set(&fresh.head);
-        *writer = Writer { generation: generation + 1, next_ticket, tap, crowd, usage, ..fresh };
+        *writer =
+            Writer { generation: generation + 1, next_ticket, capture, near_full, usage, ..fresh };
         Ok(())
     }
 
@@ -528,7 +536,7 @@ impl Partition {
             },
             base: writer.head.lsn,
             generation: writer.generation,
-            book: writer.book.view(),
+            dictionary: writer.dictionary.view(),
             attachments: writer.head.attachments,
         }
     }

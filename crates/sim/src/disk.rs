@@ -38,13 +38,13 @@ impl Platter {
 #[derive(Debug)]
 pub(crate) struct Disk {
     platter: Platter,
-    state: Mutex<State>,
+    state: Mutex<DiskState>,
     work: Notify,
     end: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct DiskState {
     queue: VecDeque<(Batch, Acknowledge)>,
     /// Commits until the power goes.
     left: u64,
@@ -54,7 +54,7 @@ struct State {
 
 impl Disk {
     pub(crate) fn new(platter: &Platter, commits: u64, random: Random) -> Arc<Disk> {
-        let state = State { queue: VecDeque::new(), left: commits, is_off: false, random };
+        let state = DiskState { queue: VecDeque::new(), left: commits, is_off: false, random };
         Arc::new(Disk {
             platter: platter.clone(),
             state: Mutex::new(state),
@@ -163,9 +163,5 @@ impl Store for Disk {
 
     fn statistics(&self) -> StoreStatistics {
         self.platter.0.statistics()
-    }
-
-    fn is_local(&self) -> bool {
-        true
     }
 }

@@ -111,12 +111,12 @@ impl History {
 
 /// The state of an item: its version, if it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct State(Option<u64>);
+struct ItemValue(Option<u64>);
 
 /// The state of an item after an event, or `None` if the answer does not fit the state.
-fn after(state: State, event: &Event) -> Option<State> {
-    let State(before) = state;
-    let fits = |is_fit: bool, next: Option<u64>| is_fit.then_some(State(next));
+fn after(state: ItemValue, event: &Event) -> Option<ItemValue> {
+    let ItemValue(before) = state;
+    let fits = |is_fit: bool, next: Option<u64>| is_fit.then_some(ItemValue(next));
     match (event.ask, event.told) {
         (Ask::Read, Told::Found(version)) => fits(before == Some(version), before),
         (Ask::Read | Ask::Delete, Told::Missing) => fits(before.is_none(), before),
@@ -125,11 +125,11 @@ fn after(state: State, event: &Event) -> Option<State> {
             fits(before.is_none(), Some(version))
         }
         (Ask::Create(_), Told::Exists) => fits(before.is_some(), before),
-        (Ask::Create(version), Told::Nothing) => Some(State(before.or(Some(version)))),
+        (Ask::Create(version), Told::Nothing) => Some(ItemValue(before.or(Some(version)))),
         (Ask::Upsert(version), Told::Replaced) => fits(before.is_some(), Some(version)),
-        (Ask::Upsert(version), Told::Nothing) => Some(State(Some(version))),
+        (Ask::Upsert(version), Told::Nothing) => Some(ItemValue(Some(version))),
         (Ask::Delete, Told::Deleted) => fits(before.is_some(), None),
-        (Ask::Delete, Told::Nothing) => Some(State(None)),
+        (Ask::Delete, Told::Nothing) => Some(ItemValue(None)),
         (Ask::Create(_) | Ask::Upsert(_) | Ask::Delete, _) => None,
     }
 }
@@ -137,7 +137,7 @@ fn after(state: State, event: &Event) -> Option<State> {
 /// Depth-first search over the orders that respect real time (Wing and Gong), remembering dead ends.
 struct Search<'a> {
     events: &'a [Event],
-    seen: HashSet<(Vec<u64>, State)>,
+    seen: HashSet<(Vec<u64>, ItemValue)>,
 }
 
 impl<'a> Search<'a> {
@@ -148,10 +148,10 @@ impl<'a> Search<'a> {
     /// Says whether there is such an order.
     fn succeeds(mut self) -> bool {
         let done = vec![0; self.events.len().div_ceil(64)];
-        self.goes_on(&done, State(None))
+        self.goes_on(&done, ItemValue(None))
     }
 
-    fn goes_on(&mut self, done: &[u64], state: State) -> bool {
+    fn goes_on(&mut self, done: &[u64], state: ItemValue) -> bool {
         let is_done = |index: usize| done[index / 64] & (1 << (index % 64)) != 0;
         let left: Vec<(usize, &Event)> =
             self.events.iter().enumerate().filter(|(index, _)| !is_done(*index)).collect();

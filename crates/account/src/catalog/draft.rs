@@ -253,6 +253,9 @@ impl Plan {
         for record in &self.puts {
             batch.put(keys::record(record.number), record.encode());
         }
+        if !self.deletes.is_empty() && self.puts.is_empty() {
+            batch.set_frees_space();
+        }
         let garbage = self.garbage.iter().map(|garbage| &garbage.incarnation);
         for incarnation in garbage.chain(&self.reserved) {
             batch.put(keys::garbage(*incarnation), Bytes::new());

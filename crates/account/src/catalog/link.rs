@@ -1,6 +1,6 @@
 //! Finds what a link names.
 //!
-//! Wire: protocol.md §3.3. A link is all names or all rids. A database of that name wins; otherwise a
+//! Wire: A link is all names or all rids. A database of that name wins; otherwise a
 //! known rid makes the whole link rid-based.
 
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::operation::{Link, ResourceKind};
 
 /// A link's resource and its owners, outermost first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct ResolvedLink {
     pub(crate) chain: Vec<Arc<Record>>,
     /// The link was written with rids, so what follows it is too.
     pub(crate) is_by_rid: bool,
 }
 
-impl Found {
+impl ResolvedLink {
     /// The number of the named resource; the account's for an empty link.
     pub(crate) fn number(&self) -> u64 {
         self.chain.last().map_or(ACCOUNT, |record| record.number)
@@ -37,23 +37,26 @@ impl Found {
 
 impl Tables {
     /// Finds the named resource: a missing owner is `OwnerNotFound`, a missing last one `NotFound`.
-    pub(crate) fn find(&self, link: &Link) -> Result<Found> {
+    pub(crate) fn find(&self, link: &Link) -> Result<ResolvedLink> {
         self.find_with(link, Error::NotFound)
     }
 
     /// Finds the owner of what is asked for: any missing part is `OwnerNotFound`.
-    pub(crate) fn find_owner(&self, link: &Link) -> Result<Found> {
+    pub(crate) fn find_owner(&self, link: &Link) -> Result<ResolvedLink> {
         self.find_with(link, Error::OwnerNotFound)
     }
 
     /// Finds the container of an item operation.
-    pub(crate) fn find_container(&self, link: &Link) -> Result<Found> {
+    pub(crate) fn find_container(&self, link: &Link) -> Result<ResolvedLink> {
         self.find_with(link, Error::ContainerNotFound)
     }
 
-    fn find_with(&self, link: &Link, missing: Error) -> Result<Found> {
-        let mut found = Found::default();
+    fn find_with(&self, link: &Link, missing: Error) -> Result<ResolvedLink> {
+        let mut found = ResolvedLink::default();
         let Some((first_kind, first)) = link.segments.first() else { return Ok(found) };
+        if *first_kind == ResourceKind::Offer && Rid::parse(first).is_none() {
+            return Err(Error::LinkInvalid("an offer is named by its rid"));
+        }
         let named = self.by_name(ACCOUNT, *first_kind, first);
         found.is_by_rid =
             *first_kind == ResourceKind::Offer || named.is_none() && self.is_rid(first);

@@ -17,6 +17,8 @@ pub(crate) mod record;
 pub(crate) mod scripts;
 pub(crate) mod show;
 pub(crate) mod tables;
+#[cfg(test)]
+mod tests;
 pub(crate) mod users;
 
 use std::sync::Arc;
@@ -37,7 +39,7 @@ use crate::account::AccountOptions;
 use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::operation::ResourceKind;
-use crate::range_map::OpenPartition;
+use crate::range_map::{self, OpenPartition};
 use crate::seal::Sealer;
 
 #[derive(Debug)]
@@ -125,6 +127,10 @@ impl Catalog {
 
     async fn carry_out(&self, plan: Plan) -> Result<()> {
         let Some((batch, plan)) = plan.into_batch() else { return Ok(()) };
+        // Invariant: what is committed can be opened. A layout with a gap would be durable, and refused ever after.
+        for record in plan.puts.iter().filter(|record| record.kind == ResourceKind::Container) {
+            range_map::read_layout(&record.state)?;
+        }
         self.store.commit(batch).await.map_err(|error| match error {
             store::Error::Conflict => Error::CatalogChanged,
             other => Error::Store(other),

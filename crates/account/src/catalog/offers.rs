@@ -1,6 +1,6 @@
 //! Offers: the throughput of a database or a container as a resource of its own.
 //!
-//! Wire: protocol.md §12. An offer is made and deleted with its target, read by rid, and replaced.
+//! Wire: An offer is made and deleted with its target, read by rid, and replaced.
 
 use model::{Object, Value};
 

@@ -1,6 +1,6 @@
 //! Permissions and the tokens minted from them.
 //!
-//! Wire: protocol.md §2.4. The token text is `type=resource&ver=1.0&sig=<sealed grant>;`; a fresh one is
+//! Wire: The token text is `type=resource&ver=1.0&sig=<sealed grant>;`; a fresh one is
 //! minted on every read and dies with the permission.
 
 use model::{Env, Object, PartitionKey, Rid, Value, json};

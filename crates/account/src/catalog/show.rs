@@ -73,7 +73,7 @@ pub(crate) fn show(tables: &Tables, record: &Arc<Record>) -> Object {
     shown
 }
 
-/// Wire: the array's name in a feed, protocol.md §3.1.
+/// Wire: the array's name in a feed.
 pub(crate) fn envelope(kind: ResourceKind) -> &'static str {
     match kind {
         ResourceKind::Database => "Databases",

@@ -15,13 +15,14 @@ use query::{PageRequest, PrepareOptions, ResumeFilter, Statement};
 
 use super::ItemRequest;
 use super::feed::PAGE_BYTES_MAX;
-use super::point::Place;
+use super::point::ItemAddress;
 use super::query::PAGE_TIME;
 use crate::continuation::Kind;
 use crate::error::{Error, Result};
 use crate::operation::{AttachmentAction, AttachmentInput, MediaAction, QueryText};
 use crate::outcome::{Body, Facts, Failed, Outcome, Scan};
 use crate::range_map::Range;
+use crate::threads::run_blocking;
 use crate::walk::Walk;
 
 /// Wire: the array in the answer of a feed.
@@ -73,7 +74,7 @@ impl ItemRequest<'_> {
         let found = self.find_attachment(&rid).and_then(|found| found.ok_or(Error::NotFound));
         let found = found.map_err(|error| self.fail(error))?;
         let FoundAttachment { at, item, id } = found;
-        let owner = Place { at, id: item };
+        let owner = ItemAddress { at, id: item };
         self.allowed.check_key(Some(&owner.at.key)).map_err(|error| self.fail(error))?;
         let item_rid = rid.split_attachment().map(|(item, _)| item.to_string()).unwrap_or_default();
         self.check_granted(&item_rid, &owner)
@@ -94,7 +95,7 @@ impl ItemRequest<'_> {
         }
     }
 
-    fn read_attachment(&self, owner: &Place, id: &str) -> Result<Outcome, Failed> {
+    fn read_attachment(&self, owner: &ItemAddress, id: &str) -> Result<Outcome, Failed> {
         let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
         self.check_session(range).map_err(|error| self.fail_at(range, error))?;
         let lsn = range.partition.lsn();
@@ -106,7 +107,7 @@ impl ItemRequest<'_> {
         Ok(self.attachment_answer(owner, range, outcome, lsn))
     }
 
-    fn read_media(&self, owner: &Place, id: &str) -> Result<Outcome, Failed> {
+    fn read_media(&self, owner: &ItemAddress, id: &str) -> Result<Outcome, Failed> {
         let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
         self.check_session(range).map_err(|error| self.fail_at(range, error))?;
         let lsn = range.partition.lsn();
@@ -124,7 +125,11 @@ impl ItemRequest<'_> {
         Ok(self.below_item(owner, Outcome { status: Status::OK, body, facts }))
     }
 
-    async fn apply_attachment(&self, owner: Place, op: AttachmentOp) -> Result<Outcome, Failed> {
+    async fn apply_attachment(
+        &self,
+        owner: ItemAddress,
+        op: AttachmentOp,
+    ) -> Result<Outcome, Failed> {
         let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
         // Held until the commit is counted.
         let _room =
@@ -147,7 +152,7 @@ impl ItemRequest<'_> {
     fn media_room(
         &self,
         range: &Range,
-        owner: &Place,
+        owner: &ItemAddress,
         op: &AttachmentOp,
     ) -> Result<Option<crate::media::Room>> {
         let Some((id, media)) = media_of(op) else { return Ok(None) };
@@ -156,7 +161,7 @@ impl ItemRequest<'_> {
         self.inner.reserve_media(n_bytes, old_bytes).map(Some)
     }
 
-    fn list_attachments(&self, owner: &Place) -> Result<Outcome, Failed> {
+    fn list_attachments(&self, owner: &ItemAddress) -> Result<Outcome, Failed> {
         let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
         self.check_session(range).map_err(|error| self.fail_at(range, error))?;
         let lsn = range.partition.lsn();
@@ -182,7 +187,7 @@ impl ItemRequest<'_> {
         Ok(self.below_item(owner, Outcome { status: Status::OK, body, facts }))
     }
 
-    fn query_attachments(&self, owner: &Place, query: &QueryText) -> Result<Outcome, Failed> {
+    fn query_attachments(&self, owner: &ItemAddress, query: &QueryText) -> Result<Outcome, Failed> {
         let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
         self.check_session(range).map_err(|error| self.fail_at(range, error))?;
         let lsn = range.partition.lsn();
@@ -211,10 +216,11 @@ impl ItemRequest<'_> {
     fn run_attachment_query(
         &self,
         source: &AttachmentSource,
-        owner: &Place,
+        owner: &ItemAddress,
         query: &QueryText,
     ) -> Result<(query::Page, Option<String>)> {
         let mut options = PrepareOptions::new(self.inner.env().clone());
+        options.memory = Some(Arc::clone(&self.inner.query_memory));
         options.resume_filter =
             query.resume_filter.as_ref().map(ResumeFilter::from_wire).transpose()?;
         let statement = Statement::prepare(&query.text, &query.parameters, &options)?;
@@ -230,10 +236,10 @@ impl ItemRequest<'_> {
             items_max: self.items_max(),
             bytes_max: PAGE_BYTES_MAX,
             deadline: Some(self.inner.env().monotonic() + PAGE_TIME),
-            is_brief: false,
+            is_inline: false,
             continuation: position.as_deref(),
         };
-        let mut page = statement.run(source, &request)?;
+        let mut page = run_blocking(|| statement.run(source, &request))?;
         let walk = match page.continuation.take() {
             Some(position) => Walk::start(model::EpkRange::full(), Some(position)),
             None => Walk::done(),
@@ -243,7 +249,7 @@ impl ItemRequest<'_> {
     }
 
     /// The id of the attachment of a path, which is a rid where the item's is one.
-    fn attachment_id(&self, owner: &Place, text: &str) -> Result<String> {
+    fn attachment_id(&self, owner: &ItemAddress, text: &str) -> Result<String> {
         let id = if self.is_by_rid {
             let found = Rid::parse(text).map(|rid| self.find_attachment(&rid)).transpose()?;
             let found = found.flatten().filter(|found| is_at(found, owner));
@@ -271,7 +277,7 @@ impl ItemRequest<'_> {
     }
 
     /// A grant on one attachment covers that attachment only, however it is named here and there.
-    fn check_granted_attachment(&self, owner: &Place, id: &str) -> Result<()> {
+    fn check_granted_attachment(&self, owner: &ItemAddress, id: &str) -> Result<()> {
         let granted = self.allowed.item.as_ref();
         let Some(granted) = granted.filter(|granted| granted.attachment.is_some()) else {
             return Ok(());
@@ -296,7 +302,7 @@ impl ItemRequest<'_> {
 
     fn attachment_answer(
         &self,
-        owner: &Place,
+        owner: &ItemAddress,
         range: &Range,
         outcome: ItemOutcome,
         lsn: Lsn,
@@ -312,19 +318,19 @@ impl ItemRequest<'_> {
     }
 
     /// Names the item as the owner of what was answered.
-    fn below_item(&self, owner: &Place, mut outcome: Outcome) -> Outcome {
+    fn below_item(&self, owner: &ItemAddress, mut outcome: Outcome) -> Outcome {
         outcome.facts.owner_path =
             Some(format!("{}/docs/{}", self.container.name_path, owner.id).into());
         outcome
     }
 }
 
-fn is_at(found: &FoundAttachment, owner: &Place) -> bool {
+fn is_at(found: &FoundAttachment, owner: &ItemAddress) -> bool {
     found.item == owner.id && found.at.key == owner.at.key
 }
 
 /// What a continuation is for, beside its container.
-fn scope(owner: &Place, query: &str) -> Vec<u8> {
+fn scope(owner: &ItemAddress, query: &str) -> Vec<u8> {
     let Logical { epk, .. } = &owner.at;
     [epk.as_bytes(), b"\0", owner.id.as_bytes(), b"\0", query.as_bytes()].concat()
 }

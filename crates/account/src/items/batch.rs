@@ -1,18 +1,25 @@
 //! Transactional batch: operations on one logical partition, all or none.
 //!
-//! Wire: protocol.md §6.7. A failing operation makes the answer 207: it has its own status, all others 424.
+//! Wire: A failing operation makes the answer 207: it has its own status, all others 424.
 
 use model::{Charge, Failure, ItemBody, PartitionKeyError, Status};
 use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
 
 use super::ItemRequest;
+use super::query::LONG_TEXT_BYTES;
 use crate::error::{Error, Result};
 use crate::operation::{BatchAction, BatchCall};
 use crate::outcome::{BatchResult, Body, Facts, Failed, Outcome};
+use crate::threads::{run_blocking, wait_blocking};
 
 /// Limit: the service's numbers.
 pub(super) const OPERATIONS_MAX: usize = 100;
 pub(super) const BYTES_MAX: usize = 2 << 20;
+
+/// Says whether an operation may have a condition that takes long to plan and check.
+fn has_long_patch(call: &BatchCall) -> bool {
+    matches!(&call.action, BatchAction::Patch { body, .. } if body.len() > LONG_TEXT_BYTES)
+}
 
 impl ItemRequest<'_> {
     pub(super) async fn batch(&self, calls: Vec<BatchCall>) -> Result<Outcome, Failed> {
@@ -23,19 +30,19 @@ impl ItemRequest<'_> {
             self.check_session(range).map_err(|error| self.fail_at(range, error))?;
         }
         let minimal: Vec<bool> = calls.iter().map(is_minimal).collect();
+        let is_long = calls.iter().any(has_long_patch);
+        let prepare = || calls.into_iter().map(|call| self.prepare(&at, call)).collect();
         let prepared: Vec<Result<ItemCall>> =
-            calls.into_iter().map(|call| self.prepare(&at, call)).collect();
+            if is_long { run_blocking(prepare) } else { prepare() };
         if let Some(results) = refused(&prepared) {
             let facts = self.facts_of(range.id(), range.partition.lsn());
             let charge = results.iter().map(|result| result.charge).sum();
             return Ok(answer(results, Facts { charge, ..facts }));
         }
         let prepared = prepared.into_iter().filter_map(Result::ok).collect();
-        let applied = range
-            .partition
-            .apply_batch(&at, prepared)
-            .await
-            .map_err(|error| self.fail_at(range, error))?;
+        let applied = range.partition.apply_batch(&at, prepared);
+        let applied = if is_long { wait_blocking(applied).await } else { applied.await };
+        let applied = applied.map_err(|error| self.fail_at(range, error))?;
         let results = applied.results.into_iter().zip(minimal);
         let results = results.map(|(result, minimal)| match result {
             Ok(outcome) => success(outcome, minimal),

@@ -15,7 +15,7 @@ use partition::{ItemCall, ItemOutcome, Logical};
 
 use super::ItemRequest;
 use super::batch::{answer, check_size, dependent, failure, is_minimal, is_read, success};
-use super::patience::Patience;
+use super::relocation_wait::RelocationWait;
 use crate::error::{Error, Result};
 use crate::operation::{BatchAction, BatchCall};
 use crate::outcome::{BatchResult, Facts, Failed, Outcome};
@@ -129,9 +129,9 @@ impl ItemRequest<'_> {
     /// Applies one operation. While its range is being replaced it waits for the new one, for a while.
     pub(super) async fn apply_placed(&self, placed: Placed<'_>) -> Result<ItemOutcome> {
         let Placed { range, at, call } = placed;
-        let mut patience = Patience::new(self.inner);
+        let mut relocation_wait = RelocationWait::new(self.inner);
         let mut answer = range.partition.apply(&at, call.clone()).await;
-        while matches!(answer, Err(partition::Error::Relocating)) && patience.wait().await {
+        while matches!(answer, Err(partition::Error::Relocating)) && relocation_wait.wait().await {
             let container = self.current()?;
             let range = container.ranges.route(&at.epk);
             if let Some(named) = self.range.filter(|named| *named != range.id()) {

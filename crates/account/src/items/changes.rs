@@ -1,6 +1,6 @@
 //! Change feed: what changed since a position, in LSN order within a range.
 //!
-//! Wire: protocol.md §9. The position of one range or one key is its LSN in quotes, which children of a
+//! Wire: The position of one range or one key is its LSN in quotes, which children of a
 //! split inherit; of a range it may have the span beside it that it holds in ([`SpanPosition`]). The position of a
 //! whole container is a sealed walk with one LSN per range, in quotes too.
 

@@ -13,7 +13,7 @@ use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::operation::{Link, QueryText, ResourceKind};
 use crate::scripts::script_of;
-use crate::threads::beside_requests;
+use crate::threads::run_blocking;
 
 /// How a query would run now.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Account {
             if asked.is_empty() {
                 usage = statement.index_usage(&source);
             }
-            let plan = beside_requests(|| statement.explain(&source))?;
+            let plan = run_blocking(|| statement.explain(&source))?;
             asked.push(RangePlan { range: range.id(), plan });
         }
         if target.scope.logical.is_some() {

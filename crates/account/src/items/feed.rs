@@ -165,8 +165,9 @@ impl ItemRequest<'_> {
     pub(super) fn feed_answer(&self, page: Page<'_>, continuation: Option<String>) -> Outcome {
         let now = self.inner.env().monotonic();
         let at = self.key.as_ref().and_then(|_| self.logical().ok());
+        let n_replicas = self.n_replicas_read();
         for (range, charge) in &page.charges {
-            self.record(now, range, at.as_ref(), *charge);
+            self.record(now, range, at.as_ref(), *charge * n_replicas);
         }
         let facts = match page.served {
             Some((range, lsn)) => self.facts_of(range, lsn),

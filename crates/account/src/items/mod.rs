@@ -9,12 +9,12 @@ mod bulk;
 mod changes;
 mod explain;
 mod feed;
-mod patience;
 mod point;
 mod purge;
 mod query;
 mod query_facts;
 mod query_merge;
+mod relocation_wait;
 mod scope;
 mod scripts;
 mod span_position;
@@ -25,11 +25,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId, Rid};
+use model::{Charge, EpkRange, Lsn, PartitionKey, RangeId, Rid, Status};
 use partition::Logical;
 
 pub use explain::{Explanation, RangePlan};
-use patience::Patience;
+use relocation_wait::RelocationWait;
 
 use crate::access::{self, Allowed, Right, Want};
 use crate::account::{Inner, Request};
@@ -40,7 +40,7 @@ use crate::operation::{
     AttachmentAction, Consistency, ItemAction, ItemOperation, KEY_REQUIRED_SINCE, Link,
     MediaAction, Options, Principal, ResourceKind,
 };
-use crate::outcome::{Facts, Failed, Outcome};
+use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
 use crate::resources::check_intended;
 use crate::session;
@@ -75,6 +75,8 @@ pub(crate) async fn execute(
         let tables = inner.catalog.tables();
         let found = tables.find_container(&container).map_err(|error| match request.principal {
             Principal::Token(_) => Error::Forbidden,
+            // Wire: the client has the name from its cache, and looks it up again.
+            _ if request.options.cached_container_rid.is_some() => Error::ContainerNameStale,
             Principal::Master | Principal::ReadOnly | Principal::Identity => error,
         })?;
         let runtime = tables.container(found.number()).cloned().ok_or(Error::ContainerNotFound)?;
@@ -110,13 +112,14 @@ pub(crate) async fn execute(
     );
     let answer = if right(&action) == Right::Read {
         let mut answer = request.run(action).await;
-        // Wire: a quorum answers strong and bounded reads, and each of its two replicas is paid for.
-        if request.reads_of_a_quorum() {
-            let facts = match &mut answer {
-                Ok(outcome) => &mut outcome.facts,
-                Err(failed) => &mut *failed.facts,
-            };
-            facts.charge = facts.charge * 2;
+        let facts = match &mut answer {
+            Ok(outcome) => Some(&mut outcome.facts),
+            // What was sent away was read nowhere.
+            Err(Failed { error: Error::Throttled { .. }, .. }) => None,
+            Err(failed) => Some(&mut *failed.facts),
+        };
+        if let Some(facts) = facts {
+            facts.charge = facts.charge * request.n_replicas_read();
         }
         answer
     } else {
@@ -205,6 +208,7 @@ fn right(action: &ItemAction) -> Right {
         }
         | ItemAction::Media { action: MediaAction::Read, .. }
         | ItemAction::Read { .. }
+        | ItemAction::Head
         | ItemAction::ReadFeed
         | ItemAction::ChangeFeed { .. }
         | ItemAction::Query { .. }
@@ -222,7 +226,7 @@ fn right(action: &ItemAction) -> Right {
 }
 
 impl ItemRequest<'_> {
-    fn check(&self, found: &crate::catalog::link::Found, action: &ItemAction) -> Result<()> {
+    fn check(&self, found: &crate::catalog::link::ResolvedLink, action: &ItemAction) -> Result<()> {
         check_intended(self.options, found)?;
         session::check_consistency(self.options, self.inner.options().default_consistency)?;
         let is_point = matches!(
@@ -251,18 +255,24 @@ impl ItemRequest<'_> {
         Ok(())
     }
 
-    fn reads_of_a_quorum(&self) -> bool {
+    /// How many replicas are read and paid for.
+    ///
+    /// Wire: a quorum of two answers strong and bounded reads.
+    fn n_replicas_read(&self) -> u64 {
         let level = self.options.consistency.unwrap_or(self.inner.options().default_consistency);
-        matches!(level, Consistency::Strong | Consistency::BoundedStaleness)
+        match level {
+            Consistency::Strong | Consistency::BoundedStaleness => 2,
+            Consistency::Session | Consistency::ConsistentPrefix | Consistency::Eventual => 1,
+        }
     }
 
     /// Carries out a write. While its range is being replaced it waits for the new one, for a while.
     async fn write(&mut self, action: ItemAction) -> Result<Outcome, Failed> {
-        let mut patience = Patience::new(self.inner);
+        let mut relocation_wait = RelocationWait::new(self.inner);
         loop {
             match self.run(action.clone()).await {
                 Err(failed) if failed.error.is_relocating() => {
-                    if !patience.wait().await {
+                    if !relocation_wait.wait().await {
                         return Err(failed);
                     }
                     self.container = self.current().map_err(|error| self.fail(error))?;
@@ -293,6 +303,7 @@ impl ItemRequest<'_> {
             ItemAction::Batch { calls, is_atomic: false, continue_on_error } => {
                 Box::pin(self.bulk(calls, continue_on_error)).await
             }
+            ItemAction::Head => self.head(),
             ItemAction::ReadFeed => self.read_feed(),
             ItemAction::ChangeFeed { mode, start } => self.change_feed(mode, &start),
             ItemAction::Query {
@@ -322,6 +333,22 @@ impl ItemRequest<'_> {
                 Box::pin(self.execute_procedure(&procedure, &arguments, wants_log)).await
             }
         }
+    }
+
+    /// Wire: clients of direct mode ask how far a replica is before they trust what it has read.
+    fn head(&self) -> Result<Outcome, Failed> {
+        let range = match (&self.key, self.range) {
+            (Some(_), _) => {
+                let at = self.logical().map_err(|error| self.fail(error))?;
+                self.route(&at).map_err(|error| self.fail(error))?
+            }
+            (None, Some(id)) => self.named_range(id).map_err(|error| self.fail(error))?,
+            (None, None) => {
+                self.likely_range().ok_or_else(|| self.fail(Error::ContainerNotFound))?
+            }
+        };
+        let facts = self.facts_of(range.id(), range.partition.lsn());
+        Ok(Outcome { status: Status::OK, body: Body::Empty, facts })
     }
 
     /// The logical partition of the key header, which must be complete.

@@ -6,14 +6,16 @@ use partition::scripts::Operation;
 use partition::{ItemCall, ItemOp, ItemOutcome, Logical, Patch};
 
 use super::ItemRequest;
+use super::query::LONG_TEXT_BYTES;
 use super::scripts::Write;
 use crate::error::{Error, Result};
 use crate::operation::KEY_REQUIRED_SINCE;
 use crate::outcome::{Body, Facts, Failed, Outcome};
 use crate::range_map::Range;
+use crate::threads::{run_blocking, wait_blocking};
 
 /// Where an item is: its logical partition and its id.
-pub(super) struct Place {
+pub(super) struct ItemAddress {
     pub(super) at: Logical,
     pub(super) id: String,
 }
@@ -26,9 +28,9 @@ impl ItemRequest<'_> {
             let write = Write { operation, id: None, body: Some(bytes) };
             return self.apply_triggered(&at, write).await;
         }
-        let prepared = ItemBody::parse(bytes).map_err(Error::from).and_then(|body| {
-            let at = self.logical_of_body(&body)?;
-            Ok((at, body))
+        let prepared = self.check_key_sent().and_then(|()| {
+            let body = ItemBody::parse(bytes)?;
+            Ok((self.logical_of_body(&body)?, body))
         });
         let (at, body) = prepared.map_err(|error| self.fail(error))?;
         let op = if is_upsert { ItemOp::Upsert(body) } else { ItemOp::Create(body) };
@@ -55,7 +57,7 @@ impl ItemRequest<'_> {
                 let body = ItemBody::parse(bytes).map_err(|error| self.fail(error))?;
                 self.check_kept(&place, &body).map_err(|error| self.fail(error))?;
             }
-            let Place { at, id } = place;
+            let ItemAddress { at, id } = place;
             let write = Write { operation: Operation::Replace, id: Some(&id), body: Some(bytes) };
             return self.apply_triggered(&at, write).await;
         }
@@ -70,13 +72,13 @@ impl ItemRequest<'_> {
     }
 
     /// A grant on one item does not reach to its next name.
-    fn check_kept(&self, place: &Place, body: &ItemBody) -> Result<()> {
+    fn check_kept(&self, place: &ItemAddress, body: &ItemBody) -> Result<()> {
         let is_kept = self.allowed.item.is_none() || body.id() == place.id;
         if is_kept { Ok(()) } else { Err(Error::Forbidden) }
     }
 
     /// A failure of a body that shall take the place of an item. Wire: that there is none comes first.
-    fn fail_present(&self, place: &Place, error: Error) -> Failed {
+    fn fail_present(&self, place: &ItemAddress, error: Error) -> Failed {
         let range = match self.route(&place.at) {
             Ok(range) => range,
             Err(error) => return self.fail(error),
@@ -88,12 +90,15 @@ impl ItemRequest<'_> {
     }
 
     pub(super) async fn patch(&self, id: &str, bytes: &Bytes) -> Result<Outcome, Failed> {
-        let prepared = Patch::parse(bytes).map_err(Error::from).and_then(|patch| {
-            let place = self.place(id)?;
-            Ok((place, patch))
-        });
+        let place = || self.place(id);
+        let prepare =
+            || Patch::parse(bytes).map_err(Error::from).and_then(|patch| Ok((place()?, patch)));
+        // A condition is a query: one with a long text is planned and checked off the request threads.
+        let is_long = bytes.len() > LONG_TEXT_BYTES;
+        let prepared = if is_long { run_blocking(prepare) } else { prepare() };
         let (place, patch) = prepared.map_err(|error| self.fail(error))?;
-        self.apply(&place.at, ItemOp::Patch { id: place.id, patch }).await
+        let applied = self.apply(&place.at, ItemOp::Patch { id: place.id, patch });
+        if is_long { wait_blocking(applied).await } else { applied.await }
     }
 
     pub(super) async fn delete(&self, id: &str) -> Result<Outcome, Failed> {
@@ -144,7 +149,16 @@ impl ItemRequest<'_> {
     ///
     /// Wire: since containers must have a key, so must a create. Clients of before may leave it to the body, and so may
     /// callers without a version, which are no clients.
+    /// Wire: that the key header is missing comes before anything about the body.
+    pub(super) fn check_key_sent(&self) -> Result<()> {
+        if self.key.is_none() && self.options.is_since(KEY_REQUIRED_SINCE) {
+            return Err(PartitionKeyError::TooFewComponents.into());
+        }
+        Ok(())
+    }
+
     pub(super) fn logical_of_body(&self, body: &ItemBody) -> Result<Logical> {
+        self.check_key_sent()?;
         let definition = &self.container.properties.definition;
         let extracted = body.partition_key(definition);
         if let Some(key) = &self.key {
@@ -152,8 +166,6 @@ impl ItemRequest<'_> {
             if *key != extracted {
                 return Err(Error::KeyMismatch);
             }
-        } else if self.options.is_since(KEY_REQUIRED_SINCE) {
-            return Err(PartitionKeyError::TooFewComponents.into());
         }
         self.logical_of(extracted)
     }
@@ -164,20 +176,20 @@ impl ItemRequest<'_> {
     }
 
     /// Finds out where the item of the path is, by name and key or by rid.
-    pub(super) fn place(&self, text: &str) -> Result<Place> {
+    pub(super) fn place(&self, text: &str) -> Result<ItemAddress> {
         let place = if self.is_by_rid {
             self.place_by_rid(text)?
         } else if text.contains('/') {
             // Wire: such an item has no name that leads to it.
             return Err(Error::NotFound);
         } else {
-            Place { at: self.logical()?, id: text.to_owned() }
+            ItemAddress { at: self.logical()?, id: text.to_owned() }
         };
         self.check_granted(text, &place)?;
         Ok(place)
     }
 
-    fn place_by_rid(&self, text: &str) -> Result<Place> {
+    fn place_by_rid(&self, text: &str) -> Result<ItemAddress> {
         let (at, id) = self.find_by_rid(text)?.ok_or(Error::NotFound)?;
         // Wire: a wrong key on a read is a 404, not a mismatch.
         if let Some(key) = &self.key {
@@ -187,7 +199,7 @@ impl ItemRequest<'_> {
             }
         }
         self.allowed.check_key(Some(&at.key))?;
-        Ok(Place { at, id })
+        Ok(ItemAddress { at, id })
     }
 
     /// Items keep their number when ranges split: look into every range.
@@ -205,7 +217,7 @@ impl ItemRequest<'_> {
     }
 
     /// A grant on one item covers that item only, however the item is named here and there.
-    pub(super) fn check_granted(&self, text: &str, place: &Place) -> Result<()> {
+    pub(super) fn check_granted(&self, text: &str, place: &ItemAddress) -> Result<()> {
         let Some(granted) = &self.allowed.item else { return Ok(()) };
         let is_same = match (granted.is_by_rid, self.is_by_rid) {
             (false, _) => granted.text == place.id,

@@ -1,6 +1,6 @@
 //! Queries over items: one logical partition, one range, or all ranges one after another.
 //!
-//! Wire: protocol.md §8. Filters and projections over several ranges are served whole, in range order, with
+//! Wire: Filters and projections over several ranges are served whole, in range order, with
 //! one continuation. What needs merging (ORDER BY, TOP, aggregates, …) is refused with 400/1004 and the plan,
 //! unless a key or a range is named: then the client merges, or there is nothing to merge. A client that asks the
 //! server to merge (`query_merge`) is served.
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::{Charge, EpkRange, Failure, PartitionKeyDefinition, Status, Value};
-use partition::Source;
+use partition::PartitionSource;
 use partition::charge::{self, Asked};
 use query::{
-    Features, ItemSource, PageRequest, PrepareOptions, ResumeFilter, Statement, WatchedSource,
+    Features, ItemSource, MeteredSource, PageRequest, PrepareOptions, ResumeFilter, Statement,
 };
 
 use super::ItemRequest;
@@ -28,13 +28,16 @@ use crate::error::{Error, Result};
 use crate::operation::{IndexMetrics, QueryText};
 use crate::outcome::{Body, Facts, Failed, Outcome, Scan};
 use crate::range_map::Range;
-use crate::threads::beside_requests;
+use crate::threads::run_blocking;
 use crate::walk::{Cursor, Walk};
 
 /// Limit: time after which a page ends with what it has.
 pub(super) const PAGE_TIME: Duration = Duration::from_secs(4);
 /// A page that took less can be computed by the thread of its request the next time.
-const BRIEF_TIME: Duration = Duration::from_micros(500);
+const INLINE_TIME: Duration = Duration::from_micros(500);
+/// Limit: bytes of a text, and number of parameters, that a request thread plans.
+pub(super) const LONG_TEXT_BYTES: usize = 4096;
+const LONG_PARAMETERS: usize = 256;
 /// Bytes of a continuation around the position that the query engine makes: its scope, its cursor, its seal, the text that
 /// names the range.
 const AROUND_POSITION: usize = 400;
@@ -75,7 +78,7 @@ impl Target {
     }
 
     /// What of a range, within a span, can hold results; `None` if nothing can.
-    pub(super) fn source(&self, range: &Range, epks: &EpkRange) -> Option<Source> {
+    pub(super) fn source(&self, range: &Range, epks: &EpkRange) -> Option<PartitionSource> {
         // Nearly always: all of it can, and nothing has to be cut.
         let spans = self.spans.as_deref().unwrap_or_default();
         if self.spans.is_none() || spans.iter().any(|span| span.covers(epks)) {
@@ -90,15 +93,33 @@ impl Target {
     }
 }
 
+/// Wire: clients of API versions before this one send a rewritten query as they got it.
+const RESUMABLE_SINCE: &str = "2017-01-19";
+
 impl ItemRequest<'_> {
+    /// A long text takes long to plan, and off the request threads.
     pub(super) fn query(
         &self,
         query: &QueryText,
         cross_partition: bool,
         extras: Extras,
     ) -> Result<Outcome, Failed> {
+        if is_long(query) {
+            return run_blocking(|| self.planned_query(query, cross_partition, extras));
+        }
+        self.planned_query(query, cross_partition, extras)
+    }
+
+    fn planned_query(
+        &self,
+        query: &QueryText,
+        cross_partition: bool,
+        extras: Extras,
+    ) -> Result<Outcome, Failed> {
         let begin = self.time_for(extras);
-        let statement = self.prepare_query(query, extras).map_err(|error| self.fail(error))?;
+        let statement = self
+            .prepare_query(query, extras)
+            .map_err(|error| self.fail(self.refused_before(query, cross_partition, error)))?;
         let compile = self.time_for(extras).saturating_sub(begin);
         let target =
             self.target(query, &statement, cross_partition).map_err(|error| self.fail(error))?;
@@ -145,7 +166,8 @@ impl ItemRequest<'_> {
         supported_features: &str,
     ) -> Result<Outcome, Failed> {
         let features = Features::parse(supported_features);
-        let plan = self.plan(query, &features).map_err(|error| self.fail(error))?;
+        let make = || self.plan(query, &features).map_err(|error| self.fail(error));
+        let plan = if is_long(query) { run_blocking(make)? } else { make()? };
         let facts = Facts { charge: PLAN_CHARGE, ..self.facts() };
         let body = Body::Resource(plan.to_text().into());
         Ok(Outcome { status: Status::OK, body, facts })
@@ -170,6 +192,24 @@ impl ItemRequest<'_> {
             options.to_mut().resume_filter = Some(ResumeFilter::from_wire(filter)?);
         }
         Ok(Statement::prepare(&query.text, &query.parameters, &options)?)
+    }
+
+    /// The mistake that the gateway of the service finds first. Wire: a query that it cannot serve is refused with its plan before
+    /// a range looks for the indexes that an order needs.
+    fn refused_before(&self, query: &QueryText, cross_partition: bool, found: Error) -> Error {
+        let options = prepare_options(self.inner, &self.container);
+        let options = PrepareOptions { order_policy: None, ..options.clone() };
+        let Ok(statement) = Statement::prepare(&query.text, &query.parameters, &options) else {
+            return found;
+        };
+        match self.target(query, &statement, cross_partition) {
+            Err(
+                error @ (Error::CrossPartitionUnservable { .. }
+                | Error::CrossPartitionAggregate
+                | Error::CrossPartitionDisabled),
+            ) => error,
+            _ => found,
+        }
     }
 
     /// How a query is prepared, with the container's functions or without.
@@ -212,6 +252,10 @@ impl ItemRequest<'_> {
         let is_point =
             matches!(spans.as_slice(), [span] if *span == EpkRange::point(span.min().clone()));
         if is_point {
+            // Wire: its aggregates have to be values all the same, unless the request names the key.
+            if query.merge.is_none() && query_facts::is_bare_aggregate(statement.ast()) {
+                return Err(Error::CrossPartitionAggregate);
+            }
             return Ok(Target { scope, spans: Some(spans), merge: None });
         }
         if let Some(degree) = query.merge {
@@ -255,8 +299,11 @@ impl ItemRequest<'_> {
         if query_facts::is_bare_aggregate(statement.ast()) {
             return Ok(Error::CrossPartitionAggregate);
         }
-        let plan = self.plan(query, &Features::all())?;
-        Ok(Error::CrossPartitionUnservable { plan: plan.to_text() })
+        let mut plan = self.plan(query, &Features::all())?.to_text();
+        if self.options.is_before(RESUMABLE_SINCE) {
+            plan = plan.replace(query::FILTER_PLACEHOLDER, "true");
+        }
+        Ok(Error::CrossPartitionUnservable { plan })
     }
 
     fn collect_rows(
@@ -286,7 +333,7 @@ impl ItemRequest<'_> {
                 items_max: limits.items_max,
                 bytes_max: limits.bytes_max,
                 deadline: Some(deadline),
-                is_brief: false,
+                is_inline: false,
                 continuation: cursor.position.as_deref(),
             };
             let rows = self
@@ -325,7 +372,7 @@ impl ItemRequest<'_> {
         totals: &mut Totals,
     ) -> query::Result<query::Page> {
         let page = if extras.wants_query_metrics {
-            let source = WatchedSource::timed(source, self.inner.env());
+            let source = MeteredSource::timed(source, self.inner.env());
             let page = self.run_where_it_fits(statement, &source, request)?;
             totals.times.add(&source);
             page
@@ -347,15 +394,15 @@ impl ItemRequest<'_> {
         request: &PageRequest<'_>,
     ) -> query::Result<query::Page> {
         if statement.is_likely_brief() {
-            match statement.run(source, &PageRequest { is_brief: true, ..*request }) {
-                Err(query::Error::Timeout) => statement.note_brief(false),
+            match statement.run(source, &PageRequest { is_inline: true, ..*request }) {
+                Err(query::Error::Timeout) => statement.note_inline(false),
                 done => return done,
             }
         }
         let start = self.inner.env().monotonic();
-        let page = beside_requests(|| statement.run(source, request));
+        let page = run_blocking(|| statement.run(source, request));
         let taken = self.inner.env().monotonic().saturating_sub(start);
-        statement.note_brief(taken < BRIEF_TIME);
+        statement.note_inline(taken < INLINE_TIME);
         page
     }
 
@@ -383,6 +430,25 @@ impl ItemRequest<'_> {
             failed.facts.charge = charge::query(&query::Metrics::default(), Asked::default());
         }
         failed
+    }
+}
+
+/// Says whether planning a query may take longer than a request thread has: by its text, and by its parameters, which are
+/// copied and searched.
+pub(super) fn is_long(query: &QueryText) -> bool {
+    query.text.len() > LONG_TEXT_BYTES
+        || query.parameters.len() > LONG_PARAMETERS
+        || query.parameters.iter().any(|(_, value)| is_large(value))
+}
+
+fn is_large(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() > LONG_TEXT_BYTES,
+        Value::Array(list) => list.len() > LONG_PARAMETERS || list.iter().any(is_large),
+        Value::Object(object) => {
+            object.len() > LONG_PARAMETERS || object.iter().any(|(_, value)| is_large(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -454,6 +520,7 @@ pub(super) fn prepare_options<'c>(inner: &Inner, container: &'c Container) -> &'
             full_text: properties.full_text.clone(),
             order_policy: Some(properties.order_policy.clone()),
             parses: Some(Arc::clone(&inner.parses)),
+            memory: Some(Arc::clone(&inner.query_memory)),
             ..PrepareOptions::new(inner.env().clone())
         }
     })

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::Value;
 use query::ast::{Expr, ExprKind, Query, Selection};
-use query::{IndexUsage, Metrics, WatchedSource};
+use query::{IndexUsage, MeteredSource, Metrics};
 
 use crate::operation::IndexMetrics;
 
@@ -33,7 +33,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn add(&mut self, source: &WatchedSource<'_>) {
+    pub(super) fn add(&mut self, source: &MeteredSource<'_>) {
         self.index += source.index_time();
         self.load += source.load_time();
     }
@@ -99,7 +99,7 @@ pub(super) fn advice_text(text: &str) -> Option<String> {
     Some(percent_encoded(&list))
 }
 
-/// Wire: protocol.md §8.6.
+/// Wire: the names and units are those that SDKs parse.
 pub(super) fn index_metrics(wanted: IndexMetrics, usage: &IndexUsage) -> Option<String> {
     let list = |paths: &[String], entry: &dyn Fn(&str) -> Value| {
         Value::Array(paths.iter().map(|path| entry(path)).collect())

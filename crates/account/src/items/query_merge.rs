@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
+use model::Charge;
 use partition::charge::{self, Asked};
-use query::{MergedSource, Metrics, PageRequest, Statement};
+use query::{Metrics, PageRequest, Statement, UnionSource};
 
 use super::ItemRequest;
 use super::feed::Page;
@@ -47,7 +48,7 @@ impl ItemRequest<'_> {
         if let [range] = ranges.as_slice() {
             page.serve(range);
         }
-        let source = MergedSource::new(sources, degree);
+        let source = UnionSource::new(sources, degree);
         let wants_usage = extras.wants_index_metrics != IndexMetrics::No;
         totals.index_usage = wants_usage.then(|| statement.index_usage(&source));
         let limits = page.limits();
@@ -55,7 +56,7 @@ impl ItemRequest<'_> {
             items_max: limits.items_max,
             bytes_max: limits.bytes_max,
             deadline: Some(started.saturating_add(PAGE_TIME)),
-            is_brief: false,
+            is_inline: false,
             continuation: position.as_deref(),
         };
         let rows = self
@@ -76,9 +77,14 @@ impl ItemRequest<'_> {
 fn charge<'r>(page: &mut Page<'r>, ranges: &[&'r Range], metrics: &Metrics, asked: Asked) {
     let visit = charge::query_visit(metrics, asked);
     let n_ranges = u64::try_from(ranges.len()).unwrap_or(u64::MAX);
-    let share = charge::query_rows(metrics, asked).share(1, n_ranges);
+    let rows = charge::query_rows(metrics, asked);
+    let share = rows.share(1, n_ranges);
+    // What cannot be divided goes to the first range, so that the parts are the whole.
+    let mut rest = rows.saturating_sub(share * n_ranges);
     for range in ranges {
-        page.add(range, Vec::new(), visit + share);
+        page.add(range, Vec::new(), visit + share + rest);
+        rest = Charge::ZERO;
     }
-    page.charge = page.charge.max(visit);
+    // A query that no range can answer still costs a look at the plan.
+    page.charge = page.charge.max(charge::query(&Metrics::default(), Asked::default()));
 }

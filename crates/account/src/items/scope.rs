@@ -1,6 +1,6 @@
 //! What of a container a feed, a change feed or a query covers.
 //!
-//! Wire: protocol.md §8.1. A partition key, a range, a span of effective partition keys, or everything; they
+//! Wire: A partition key, a range, a span of effective partition keys, or everything; they
 //! may be combined, and then all of them hold.
 
 use model::{EpkRange, PartitionKey, PartitionKeyDefinition};

@@ -33,14 +33,14 @@ pub(super) struct Write<'a> {
 impl ItemRequest<'_> {
     pub(super) async fn execute_procedure(
         &self,
-        procedure: &str,
+        name: &str,
         arguments: &Bytes,
         wants_log: bool,
     ) -> Result<Outcome, Failed> {
-        if procedure == system_procedures::BULK_INSERT {
+        if name == system_procedures::BULK_INSERT {
             return self.bulk_insert(arguments).await;
         }
-        let prepared = self.prepare_procedure(procedure, arguments, wants_log);
+        let prepared = self.prepare_procedure(name, arguments, wants_log);
         let (at, procedure, surroundings) = prepared.map_err(|error| self.fail(error))?;
         let range = self.route(&at).map_err(|error| self.fail(error))?;
         self.check_session(range).map_err(|error| self.fail_at(range, error))?;
@@ -52,6 +52,7 @@ impl ItemRequest<'_> {
         let facts = Facts {
             charge: executed.charge,
             script_log: executed.log,
+            owner_path: Some(format!("{}/sprocs/{name}", self.container.name_path).into()),
             ..self.facts_of(range.id(), executed.lsn)
         };
         let body = executed.body.map_or(Body::Empty, |body| Body::Resource(body.into()));
@@ -145,7 +146,7 @@ impl ItemRequest<'_> {
         Ok(self.answer(range, triggered.outcome, triggered.lsn))
     }
 
-    /// Wire: protocol.md §13.3. A trigger that does not exist or does not fit the request is a 400.
+    /// Wire: A trigger that does not exist or does not fit the request is a 400.
     fn trigger(&self, name: &str, kind: &'static str, operation: Operation) -> Result<Script> {
         let tables = self.inner.catalog.tables();
         let number = self.container.record().number;
@@ -160,10 +161,11 @@ impl ItemRequest<'_> {
 
     /// The logical partition of a new item whose triggers may still change it: from the header, else from the body.
     pub(super) fn logical_before_triggers(&self, bytes: &Bytes) -> Result<Logical> {
-        match &self.key {
-            Some(_) => self.logical(),
-            None => self.logical_of_body(&ItemBody::parse(bytes)?),
+        if self.key.is_some() {
+            return self.logical();
         }
+        self.check_key_sent()?;
+        self.logical_of_body(&ItemBody::parse(bytes)?)
     }
 }
 

@@ -12,7 +12,7 @@ use model::Charge;
 /// Seconds of the provisioned rate that an idle budget keeps. Wire: a budget is per second and not carried over.
 const KEPT_SECONDS: f64 = 1.0;
 
-/// Wire: burst, partitioning.md §2.9. A slow partition saves idle budget and spends it at a bounded rate.
+/// Wire: burst. A slow partition saves idle budget and spends it at a bounded rate.
 const BURST_SAVED_SECONDS: f64 = 300.0;
 const BURST_UNITS: f64 = 3000.0;
 

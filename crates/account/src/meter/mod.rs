@@ -4,7 +4,7 @@
 //! each range has its share of the container's throughput, containers that share a database's have one budget
 //! together.
 //!
-//! Wire: partitioning.md §2.9.
+//! Wire: a physical partition has its share of the throughput, per second; what is over it gets 429/3200.
 
 mod bucket;
 mod budget;
@@ -46,11 +46,11 @@ const HOTTEST_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct RangeMeter {
     env: Env,
-    inside: Mutex<Inside>,
+    inside: Mutex<MeterState>,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct MeterState {
     history: History,
     sketch: Sketch,
     bucket: Bucket,

@@ -23,7 +23,7 @@ const RETRY_MS: u64 = 30_000;
 
 #[derive(Debug)]
 pub(crate) struct Relocations {
-    state: Mutex<State>,
+    state: Mutex<RegistryState>,
     /// Raised when anything here changes.
     changes: Signal,
     /// Raised when a fence is lifted, by new ranges or by giving up.
@@ -34,7 +34,7 @@ pub(crate) struct Relocations {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RegistryState {
     last_id: u64,
     active: BTreeMap<u64, Job>,
     ended: VecDeque<RelocationStatus>,
@@ -118,7 +118,7 @@ impl Relocations {
             changes.catch_up();
             {
                 let mut state = self.state.lock();
-                let State { active, holds, .. } = &mut *state;
+                let RegistryState { active, holds, .. } = &mut *state;
                 let Some(job) = active.get_mut(&id) else { return Ok(()) };
                 if job.is_cancelled && step < RelocationStep::Reclaim {
                     return Err(RelocationError::Cancelled.into());

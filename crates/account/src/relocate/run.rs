@@ -16,7 +16,7 @@ use crate::catalog::{Catalog, Garbage};
 use crate::error::{Error, Result};
 use crate::jobs;
 use crate::range_map::RangeEntry;
-use crate::threads::BehindRequests;
+use crate::threads::BackgroundWorker;
 
 /// A replay that found no more than this is taken as caught up: the rest fits the pause.
 const SMALL_GAP: usize = 64;
@@ -54,7 +54,7 @@ pub(super) async fn run(inner: Inner, id: u64, plan: Plan) {
 async fn drive(inner: &Inner, id: u64, plan: Plan) -> Result<()> {
     let relocations = &inner.relocations;
     let discarded = {
-        let run = Run { inner, relocations, id };
+        let run = RelocationRun { inner, relocations, id };
         run.relocate(plan).await?
     };
     relocations.pass(id, RelocationStep::Reclaim).await?;
@@ -65,7 +65,7 @@ async fn drive(inner: &Inner, id: u64, plan: Plan) -> Result<()> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Run<'a> {
+struct RelocationRun<'a> {
     inner: &'a Inner,
     relocations: &'a Relocations,
     id: u64,
@@ -98,7 +98,7 @@ impl Drop for Fence<'_> {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> RelocationRun<'a> {
     /// Puts new partitions in the place of the old; returns the old ones.
     async fn relocate(self, plan: Plan) -> Result<Vec<Garbage>> {
         let wish = Arc::new(Wish::of(&plan));
@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
         // Declared before the relocation: falls after it, when the sources take writes again or never will.
         let _fence = Fence(self.relocations);
         let mut relocation = self.begin(&plan, &reserved.entries).await?;
-        let mut thread = BehindRequests::default();
+        let mut thread = BackgroundWorker::default();
         while !self.copy(&mut relocation, &mut thread).await? {}
         drop(thread);
         self.pass(RelocationStep::CatchUp).await?;
@@ -170,7 +170,11 @@ impl<'a> Run<'a> {
     }
 
     /// Copies one step; true at the end.
-    async fn copy(self, relocation: &mut Relocation, thread: &mut BehindRequests) -> Result<bool> {
+    async fn copy(
+        self,
+        relocation: &mut Relocation,
+        thread: &mut BackgroundWorker,
+    ) -> Result<bool> {
         let step = match relocation.begin_reading().await? {
             Some(reading) => {
                 let read = thread.run(move || reading.read()).await;
@@ -257,6 +261,8 @@ fn is_undone(error: &Error) -> bool {
             | Error::NotFound
             | Error::Relocation(_)
             | Error::Partition(_)
-            | Error::Store(store::Error::Unavailable(_) | store::Error::Conflict)
+            | Error::Store(
+                store::Error::Unavailable(_) | store::Error::Exhausted(_) | store::Error::Conflict
+            )
     )
 }

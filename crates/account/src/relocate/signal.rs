@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Signal(Arc<Inside>);
+pub(crate) struct Signal(Arc<SignalState>);
 
 #[derive(Debug, Default)]
-struct Inside {
+struct SignalState {
     count: AtomicU64,
     notify: Notify,
 }

@@ -7,7 +7,7 @@ use model::{Charge, Lsn, Object, RangeId, Status, Value};
 
 use super::price;
 use crate::account::{Inner, Request};
-use crate::catalog::link::{Found, name_path};
+use crate::catalog::link::{ResolvedLink, name_path};
 use crate::catalog::record::Record;
 use crate::catalog::show::{envelope, show};
 use crate::catalog::tables::Tables;
@@ -225,7 +225,7 @@ const DATABASES_QUOTA: &str = "databases=1000;collections=5000;users=500000;perm
 pub(super) fn feed(
     tables: &Tables,
     options: &Options,
-    found: &Found,
+    found: &ResolvedLink,
     kind: ResourceKind,
     rows: Vec<Bytes>,
     continuation: Option<String>,

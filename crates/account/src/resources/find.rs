@@ -2,7 +2,7 @@
 
 use crate::access::{self, Right, Want};
 use crate::account::{Inner, Request};
-use crate::catalog::link::Found;
+use crate::catalog::link::ResolvedLink;
 use crate::error::{Error, Result};
 use crate::operation::{Link, Options, Principal, ResourceKind};
 
@@ -12,7 +12,7 @@ pub(super) fn find_one(
     request: Request<'_>,
     link: &Link,
     right: Right,
-) -> Result<Found> {
+) -> Result<ResolvedLink> {
     let tables = inner.catalog.tables();
     let found = hide(request, tables.find(link))?;
     let kind = found.kind().ok_or(Error::LinkInvalid("it names no resource"))?;
@@ -29,7 +29,7 @@ pub(super) fn find_feed(
     owner: &Link,
     kind: ResourceKind,
     right: Right,
-) -> Result<Found> {
+) -> Result<ResolvedLink> {
     let tables = inner.catalog.tables();
     let found = hide(request, tables.find_owner(owner))?;
     if owner_kind(kind) != found.kind() {
@@ -74,11 +74,17 @@ fn owner_kind(kind: ResourceKind) -> Option<ResourceKind> {
 }
 
 /// Wire: `x-ms-cosmos-intended-collection-rid` of another container than the one found.
-pub(crate) fn check_intended(options: &Options, found: &Found) -> Result<()> {
-    let Some(intended) = &options.intended_container_rid else { return Ok(()) };
-    let container = found.chain.iter().find(|record| record.kind == ResourceKind::Container);
-    match container {
-        Some(record) if record.rid.to_string() != *intended => Err(Error::ContainerRidStale),
-        Some(_) | None => Ok(()),
+pub(crate) fn check_intended(options: &Options, found: &ResolvedLink) -> Result<()> {
+    let is_other = |expected: &Option<String>| {
+        let Some(expected) = expected else { return false };
+        let container = found.chain.iter().find(|record| record.kind == ResourceKind::Container);
+        container.is_some_and(|record| record.rid.to_string() != *expected)
+    };
+    if is_other(&options.cached_container_rid) {
+        return Err(Error::ContainerNameStale);
     }
+    if is_other(&options.intended_container_rid) {
+        return Err(Error::ContainerRidStale);
+    }
+    Ok(())
 }

@@ -10,12 +10,11 @@ pub(super) fn read(kind: ResourceKind) -> Charge {
     if is_beside_items(kind) { charge::nothing() } else { charge::metadata_read() }
 }
 
-/// A database or container with throughput of its own has an offer to write too.
+/// A container with throughput of its own has an offer to write too; that of a database costs nothing more.
 pub(super) fn create(kind: ResourceKind, options: &Options) -> Charge {
     match kind {
-        ResourceKind::Database | ResourceKind::Container if options.throughput.is_none() => {
-            charge::metadata_create()
-        }
+        ResourceKind::Database => charge::metadata_create(),
+        ResourceKind::Container if options.throughput.is_none() => charge::metadata_create(),
         _ => charge::metadata_write(),
     }
 }

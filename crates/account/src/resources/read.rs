@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::metadata_query;
 use crate::operation::{Link, Options, QueryText, ResourceKind};
 use crate::outcome::{Body, Facts, Outcome};
+use crate::threads::run_blocking;
 
 /// Limit: resources per page if the client does not say.
 const PAGE_ITEMS_DEFAULT: u32 = 1000;
@@ -99,7 +100,7 @@ pub(crate) fn query(
         let shown = |record| shown(inner, request.options, &tables, record, seconds);
         children.map(|(_, record)| Value::Object(shown(record))).collect()
     };
-    let rows = metadata_query::run(inner.env(), query, children)?;
+    let rows = run_blocking(|| metadata_query::run(inner, query, children))?;
     let n_rows = rows.len();
     let skip = usize::try_from(after).unwrap_or(usize::MAX);
     let items_max = items_max(request.options);

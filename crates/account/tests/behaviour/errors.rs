@@ -24,6 +24,7 @@ fn account_errors() -> Vec<Error> {
         Error::PropertyInvalid { property: text() },
         Error::RangeGone { range: RangeId(0), container: text() },
         Error::ContainerRidStale,
+        Error::ContainerNameStale,
         Error::Throttled { retry_after_ms: 1 },
         Error::SessionUnavailable,
         Error::ConsistencyTooStrong { requested: "Strong", default: "Session" },
@@ -87,6 +88,7 @@ fn is_wrapper(error: &Error) -> bool {
         | Error::PropertyInvalid { .. }
         | Error::RangeGone { .. }
         | Error::ContainerRidStale
+        | Error::ContainerNameStale
         | Error::Throttled { .. }
         | Error::SessionUnavailable
         | Error::ConsistencyTooStrong { .. }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use account::{AccountOptions, Consistency, ItemAction};
-use model::{SessionToken, Value};
+use model::{Charge, SessionToken, Value};
 
 use crate::support::{Client, stronger};
 
@@ -304,6 +304,40 @@ async fn consistency_may_be_weakened_only() {
     client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
     let strong = client.with_options(|options| options.consistency = Some(Consistency::Strong));
     strong.items().feed().await.expect(200);
+}
+
+#[tokio::test]
+async fn reads_of_a_quorum_cost_twice_and_ranges_are_charged_so() {
+    let options = AccountOptions {
+        default_consistency: Consistency::Strong,
+        min_partitions: 3,
+        ..AccountOptions::default()
+    };
+    let client = Client::with(store::open_memory(), options).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
+    for id in 0..9 {
+        let body = format!(r#"{{"id":"{id}","pk":"{id}"}}"#);
+        let created = client.items().create(&body).await.expect(201).facts.charge;
+        assert_eq!(created.to_string(), "5.9", "writes cost the same");
+    }
+    let used =
+        || -> Charge { client.account.metrics().ranges.iter().map(|range| range.charge).sum() };
+    let mut charges = Vec::new();
+    for level in [Consistency::Session, Consistency::Strong] {
+        let client = client.with_options(|options| options.consistency = Some(level));
+        let items = client.items();
+        let before = used();
+        let answers = [
+            items.query("SELECT * FROM c").await,
+            items.feed().await,
+            client.items().key("[\"1\"]").read("1").await,
+        ];
+        let own = answers.map(|answer| answer.expect(200).facts.charge);
+        assert_eq!(used().saturating_sub(before), own.iter().sum(), "{level:?}");
+        charges.push(own);
+    }
+    assert_eq!(charges[0].map(|charge| charge * 2), charges[1]);
 }
 
 #[tokio::test]

@@ -12,6 +12,15 @@ pub(crate) struct Class {
     pub(crate) pool: Option<&'static str>,
 }
 
+impl Class {
+    /// Says whether it has aggregates that are no `VALUE`.
+    pub(crate) fn has_bare_aggregate(&self) -> bool {
+        let has_aggregate =
+            ["COUNT(", "SUM(", "MIN(", "AVG("].iter().any(|it| self.text.contains(it));
+        has_aggregate && !self.text.starts_with("SELECT VALUE")
+    }
+}
+
 const fn rows(text: &'static str) -> Class {
     Class { text, keys: &[], pool: None }
 }

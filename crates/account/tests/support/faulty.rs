@@ -81,8 +81,4 @@ impl Store for FaultyStore {
     fn statistics(&self) -> StoreStatistics {
         self.inside.statistics()
     }
-
-    fn is_local(&self) -> bool {
-        true
-    }
 }

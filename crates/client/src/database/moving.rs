@@ -10,7 +10,7 @@ use crate::{Error, Key, Placement, Result, Stored};
 const LOOKS_MAX: usize = 4;
 
 /// Where an item was found.
-pub(super) enum Found {
+pub(super) enum ItemWhereabouts {
     /// At its owner, where it counts.
     Owned(Stored),
     /// Where it comes from, and perhaps as a marked copy at its owner.
@@ -19,36 +19,36 @@ pub(super) enum Found {
     Nowhere { copy: Option<Stored> },
 }
 
-impl Found {
+impl ItemWhereabouts {
     /// Returns the version that counts.
     pub(super) fn counting(self) -> Option<Stored> {
         match self {
-            Found::Owned(it) | Found::Coming { source: it, .. } => Some(it),
-            Found::Nowhere { .. } => None,
+            ItemWhereabouts::Owned(it) | ItemWhereabouts::Coming { source: it, .. } => Some(it),
+            ItemWhereabouts::Nowhere { .. } => None,
         }
     }
 }
 
 impl PartitionedDatabase {
     /// Looks for an item at its owner, then where it comes from.
-    pub(super) async fn look(&self, place: &Placement, at: &Address) -> Result<Found> {
+    pub(super) async fn look(&self, place: &Placement, at: &Address) -> Result<ItemWhereabouts> {
         let partition = at.service_partition();
         let copy = match self.items.read(&place.owner, partition, &at.id).await? {
-            Some(it) if source_of(&it.item).is_none() => return Ok(Found::Owned(it)),
+            Some(it) if source_of(&it.item).is_none() => return Ok(ItemWhereabouts::Owned(it)),
             copy => copy,
         };
         for link in &place.others {
             if let Some(source) = self.items.read(link, partition, &at.id).await? {
-                return Ok(Found::Coming { source, copy });
+                return Ok(ItemWhereabouts::Coming { source, copy });
             }
         }
         if copy.is_none() {
-            return Ok(Found::Nowhere { copy });
+            return Ok(ItemWhereabouts::Nowhere { copy });
         }
         // Its move may have come to its end between our looks.
         match self.items.read(&place.owner, partition, &at.id).await? {
-            Some(it) if source_of(&it.item).is_none() => Ok(Found::Owned(it)),
-            copy => Ok(Found::Nowhere { copy }),
+            Some(it) if source_of(&it.item).is_none() => Ok(ItemWhereabouts::Owned(it)),
+            copy => Ok(ItemWhereabouts::Nowhere { copy }),
         }
     }
 
@@ -70,8 +70,10 @@ impl PartitionedDatabase {
             result => return result,
         };
         match self.look(place, &at).await? {
-            Found::Nowhere { copy } => self.write(place, partition, item, copy).await?.ok_or(taken),
-            Found::Owned(_) | Found::Coming { .. } => Err(taken),
+            ItemWhereabouts::Nowhere { copy } => {
+                self.write(place, partition, item, copy).await?.ok_or(taken)
+            }
+            ItemWhereabouts::Owned(_) | ItemWhereabouts::Coming { .. } => Err(taken),
         }
     }
 
@@ -86,14 +88,16 @@ impl PartitionedDatabase {
         let partition = at.service_partition();
         for _ in 0..LOOKS_MAX {
             let replaced = match self.look(place, at).await? {
-                Found::Owned(_) => {
+                ItemWhereabouts::Owned(_) => {
                     self.items.replace(&place.owner, partition, item, if_match).await?
                 }
-                Found::Coming { source, copy } => {
+                ItemWhereabouts::Coming { source, copy } => {
                     check_etag(&source, if_match)?;
                     self.write(place, partition, item, copy).await?
                 }
-                Found::Nowhere { .. } => return Err(Error::service(404, "there is no such item")),
+                ItemWhereabouts::Nowhere { .. } => {
+                    return Err(Error::service(404, "there is no such item"));
+                }
             };
             if let Some(etag) = replaced {
                 return Ok(etag);
@@ -129,11 +133,11 @@ impl PartitionedDatabase {
     ) -> Result<bool> {
         let partition = at.service_partition();
         let found = self.look(place, at).await?;
-        if let Found::Owned(it) = &found {
+        if let ItemWhereabouts::Owned(it) = &found {
             check_etag(it, if_match)?;
         }
         // The etag counts for the source only while nothing at the owner counts.
-        let is_owned = matches!(found, Found::Owned(_));
+        let is_owned = matches!(found, ItemWhereabouts::Owned(_));
         let guard = if is_owned { None } else { if_match };
         let mut is_found = false;
         for link in &place.others {

@@ -7,7 +7,7 @@ use model::Value;
 use super::chunk_count;
 use crate::Result;
 use crate::consistency::Report;
-use crate::keys::{AttachmentAt, Family, Place, attachment_of};
+use crate::keys::{AttachmentAt, Family, LogicalPrefix, attachment_of};
 use crate::reader::Reader;
 use crate::record::{AttachmentCounters, AttachmentName, AttachmentRecord, Head, LogicalRecord};
 
@@ -16,7 +16,7 @@ impl Reader {
     pub(crate) fn check_attachments(
         &self,
         head: &Head,
-        logical: &mut HashMap<Place, LogicalRecord>,
+        logical: &mut HashMap<LogicalPrefix, LogicalRecord>,
         report: &mut Report,
     ) -> Result<u64> {
         let mut found = AttachmentCounters::default();

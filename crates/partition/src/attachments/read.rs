@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use model::{Charge, ETag, ItemBody, Rid, Status};
 
 use super::{chunk_count, decode_chunk};
-use crate::keys::{AttachmentAt, Place, attachment_of};
+use crate::keys::{AttachmentAt, LogicalPrefix, attachment_of};
 use crate::partition::Partition;
 use crate::reader::Reader;
 use crate::record::{AttachmentName, AttachmentRecord};
@@ -140,7 +140,7 @@ impl Partition {
 impl Reader {
     /// The number of the live item with this id.
     pub(super) fn item_number(&self, at: &Logical, item: &str) -> Result<u64> {
-        let place = Place::new(at, &self.settings.definition);
+        let place = LogicalPrefix::new(at, &self.settings.definition);
         Ok(self.find(&place, item)?.ok_or_else(Error::missing)?.0)
     }
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use bytes::Bytes;
 use model::Lsn;
 
-use crate::keys::{Keys, Moment, moment_of};
+use crate::keys::{CommitPosition, Keys, moment_of};
 use crate::partition::Partition;
 use crate::reader::{Reader, ScopeFilter};
 use crate::record::{Change, Head};
@@ -197,7 +197,7 @@ impl Reader {
         Ok(Lsn(low))
     }
 
-    fn first_change_after(&self, lsn: Lsn) -> Result<Option<(Moment, u32)>> {
+    fn first_change_after(&self, lsn: Lsn) -> Result<Option<(CommitPosition, u32)>> {
         let keys: Keys = self.keys;
         let Some(entry) = self.scan(keys.changes(lsn)).next() else { return Ok(None) };
         let (key, value) = entry?;

@@ -53,7 +53,7 @@ impl Partition {
     /// it is not zero.
     pub async fn trim_versions(&self) -> Result<usize> {
         // A relocation copies the feed in order; what is trimmed behind its back would stay in the copy for ever.
-        if self.is_tapped() {
+        if self.is_captured() {
             return Ok(0);
         }
         let reader = self.reader();

@@ -10,12 +10,12 @@ use query::index::{Declared, IndexPath, PATH_BYTES_MAX, PathStep, TermSpan};
 use query::{Direction, Entries, IndexEntry, ItemIndex, Numbers, SourceItem};
 use store::Snapshot;
 
-use super::rules::State;
+use super::rules::IndexState;
 use super::times::TIME_PATH;
 use crate::keys::{number_of_item, number_of_term, term_of};
 use crate::reader::{Reader, ScopeFilter};
 use crate::record::{Head, PathRecord};
-use crate::source::Source;
+use crate::source::PartitionSource;
 use crate::{Error, Result};
 
 // Limit: items of a partition up to which those without a path are found by elimination; eight bytes each.
@@ -25,16 +25,16 @@ const ELIMINATED_MAX: u64 = 4_000_000;
 const NUMBERS_MAX: usize = 64;
 
 /// What was read last: between two commits all queries see one snapshot, and the state changes more seldom still.
-pub(crate) type LookCache = Mutex<Option<Arc<Look>>>;
+pub(crate) type IndexSnapshotCache = Mutex<Option<Arc<IndexSnapshot>>>;
 
 /// What a snapshot says of the index.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct IndexSnapshot {
     /// Only to be compared: a snapshot that nobody reads is not kept.
     snapshot: Weak<dyn Snapshot>,
     /// The stored form, whose policies take longer to parse than to compare.
     bytes: Bytes,
-    state: Arc<State>,
+    state: Arc<IndexState>,
     n_items: u64,
     /// Some entries may be of items that queries do not find.
     has_hidden: bool,
@@ -42,10 +42,13 @@ pub(crate) struct Look {
     numbers: Mutex<HashMap<String, Option<u16>>>,
 }
 
-impl Look {
+impl IndexSnapshot {
     /// Looks at the index, unless `last` did at the same snapshot; `None` when the partition has none.
-    fn take(reader: &Reader, last: Option<&Arc<Look>>) -> Result<Option<Arc<Look>>> {
-        let is_same = |last: &&Arc<Look>| {
+    fn take(
+        reader: &Reader,
+        last: Option<&Arc<IndexSnapshot>>,
+    ) -> Result<Option<Arc<IndexSnapshot>>> {
+        let is_same = |last: &&Arc<IndexSnapshot>| {
             std::ptr::addr_eq(Weak::as_ptr(&last.snapshot), Arc::as_ptr(&reader.snapshot))
         };
         if let Some(last) = last.filter(is_same) {
@@ -55,12 +58,12 @@ impl Look {
         let bytes = reader.snapshot.get(&reader.keys.index_state())?;
         let state = match (&bytes, last) {
             (Some(bytes), Some(last)) if last.bytes == *bytes => Arc::clone(&last.state),
-            (Some(bytes), _) => Arc::new(State::decode(bytes)?),
+            (Some(bytes), _) => Arc::new(IndexState::decode(bytes)?),
             // Before its first item a partition has what its first item will bring.
-            (None, _) if n_items == 0 => Arc::new(State::new(&reader.settings.index_policy)),
+            (None, _) if n_items == 0 => Arc::new(IndexState::new(&reader.settings.index_policy)),
             (None, _) => return Ok(None),
         };
-        Ok(Some(Arc::new(Look {
+        Ok(Some(Arc::new(IndexSnapshot {
             snapshot: Arc::downgrade(&reader.snapshot),
             bytes: bytes.unwrap_or_default(),
             state,
@@ -87,7 +90,7 @@ impl Look {
 /// The index in one snapshot, for one scope.
 #[derive(Debug)]
 pub(crate) struct IndexView {
-    look: Arc<Look>,
+    look: Arc<IndexSnapshot>,
     n_items: Option<u64>,
     is_exact: bool,
     counts_exactly: bool,
@@ -99,10 +102,10 @@ impl IndexView {
         reader: &Reader,
         scope: &ScopeFilter,
         is_whole: bool,
-        cache: &LookCache,
+        cache: &IndexSnapshotCache,
     ) -> Result<Option<IndexView>> {
         let last = cache.lock().clone();
-        let Some(look) = Look::take(reader, last.as_ref())? else { return Ok(None) };
+        let Some(look) = IndexSnapshot::take(reader, last.as_ref())? else { return Ok(None) };
         if last.is_none_or(|last| !Arc::ptr_eq(&last, &look)) {
             *cache.lock() = Some(Arc::clone(&look));
         }
@@ -112,7 +115,7 @@ impl IndexView {
         let n_items = match scope {
             _ if is_whole => Some(look.n_items),
             ScopeFilter::All | ScopeFilter::Epks(_) => None,
-            ScopeFilter::Place(place) => Some(reader.n_items_of(place)?),
+            ScopeFilter::LogicalPrefix(place) => Some(reader.n_items_of(place)?),
             ScopeFilter::Places { n_items, .. } => Some(*n_items),
         };
         let nothing_dies =
@@ -146,7 +149,7 @@ fn failed(error: &Error) -> query::Error {
     query::Error::source(error)
 }
 
-impl Source {
+impl PartitionSource {
     fn entries(
         &self,
         path: u16,
@@ -201,7 +204,7 @@ impl Source {
     }
 }
 
-impl ItemIndex for Source {
+impl ItemIndex for PartitionSource {
     fn covers(&self, path: &IndexPath) -> bool {
         let Some(view) = &self.index else { return false };
         // Wire: the time of the last write is indexed whatever the policy says.
@@ -215,7 +218,7 @@ impl ItemIndex for Source {
         if has_room && path.text_bytes_max() <= PATH_BYTES_MAX {
             return true;
         }
-        // When the book of paths is full, only those in it are indexed.
+        // When the dictionary of paths is full, only those in it are indexed.
         let text = path.to_string();
         text.len() <= PATH_BYTES_MAX
             && (has_room || path_record(&self.reader, &text).is_ok_and(|record| record.is_some()))
@@ -224,7 +227,7 @@ impl ItemIndex for Source {
     fn declared(&self) -> Vec<(&str, &Declared)> {
         let Some(view) = &self.index else { return Vec::new() };
         let mut declared = view.look.state.rules.declared();
-        // When the book of names is full, only those in it are indexed.
+        // When the dictionary of names is full, only those in it are indexed.
         if view.look.state.n_paths == u16::MAX {
             let is_known = |name| path_record(&self.reader, name).is_ok_and(|own| own.is_some());
             declared.retain(|(name, _)| is_known(name));
@@ -260,9 +263,9 @@ impl ItemIndex for Source {
         self.find(number).map_err(|error| failed(&error))
     }
 
-    fn announce(&self, numbers: &[u64]) {
+    fn prefetch(&self, numbers: &[u64]) {
         let keys: Vec<_> = numbers.iter().map(|it| self.reader.keys.item_array(*it)).collect();
-        self.reader.snapshot.announce(&keys.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+        self.reader.snapshot.prefetch(&keys.iter().map(AsRef::as_ref).collect::<Vec<_>>());
     }
 
     fn without(

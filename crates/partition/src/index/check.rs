@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::book::Book;
+use super::path_dictionary::PathDictionary;
 use super::terms::{Held, Terms};
 use crate::Result;
 use crate::consistency::Report;
@@ -14,8 +14,8 @@ impl Reader {
     /// Checks entries, path numbers and lists of absent items.
     pub(crate) fn check_index(&self, report: &mut Report) -> Result<()> {
         let n_items = self.head()?.n_items;
-        let book = Book::load(&*self.snapshot, self.keys, n_items)?;
-        let (view, rules) = (book.view(), book.rules());
+        let dictionary = PathDictionary::load(&*self.snapshot, self.keys, n_items)?;
+        let (view, rules) = (dictionary.view(), dictionary.rules());
         let (mut must, mut may) = (HashSet::new(), HashSet::new());
         let mut paths: HashMap<u64, Vec<u16>> = HashMap::new();
         for entry in self.scan(self.keys.family(Family::Item)) {
@@ -44,12 +44,12 @@ impl Reader {
         let n_left = must.len();
         report.check(n_left == 0, || format!("{n_left} terms are not in the index"));
         report.n_terms = n_entries;
-        self.check_absent(&book, &paths, report)
+        self.check_absent(&dictionary, &paths, report)
     }
 
     fn check_absent(
         &self,
-        book: &Book,
+        dictionary: &PathDictionary,
         paths: &HashMap<u64, Vec<u16>>,
         report: &mut Report,
     ) -> Result<()> {
@@ -58,7 +58,7 @@ impl Reader {
             let record = PathRecord::decode(&entry?.1)?;
             let number = record.number;
             report.check(numbers.insert(number), || format!("path number {number} is given twice"));
-            let Some(absent) = record.absent.filter(|_| record.epoch == book.epoch()) else {
+            let Some(absent) = record.absent.filter(|_| record.epoch == dictionary.epoch()) else {
                 continue;
             };
             let mut expected: Vec<u64> = paths

@@ -58,6 +58,7 @@ fn weight(counted: Counted) -> usize {
     match counted {
         Counted::PathAndValue | Counted::Once => 1,
         Counted::Twice => 2,
+        Counted::Never => 0,
     }
 }
 
@@ -102,17 +103,17 @@ mod tests {
     use query::index::IndexPolicy;
 
     use super::*;
-    use crate::index::Book;
+    use crate::index::PathDictionary;
 
-    fn wanted(book: &mut Book, text: &str, is_numbered: bool) -> Wanted {
-        let wanted = Wanted::of(text.as_bytes(), &book.view()).unwrap();
+    fn wanted(dictionary: &mut PathDictionary, text: &str, is_numbered: bool) -> Wanted {
+        let wanted = Wanted::of(text.as_bytes(), &dictionary.view()).unwrap();
         if !is_numbered {
             return wanted;
         }
         for (path, _, _) in &wanted.unnumbered {
-            book.number_of(path);
+            dictionary.number_of(path);
         }
-        Wanted::of(text.as_bytes(), &book.view()).unwrap()
+        Wanted::of(text.as_bytes(), &dictionary.view()).unwrap()
     }
 
     /// Items of recorded creates, and the terms that their charges tell.
@@ -131,8 +132,8 @@ mod tests {
         ];
         for (text, expected) in table {
             for is_numbered in [false, true] {
-                let mut book = Book::for_tests(&IndexPolicy::all());
-                let wanted = wanted(&mut book, text, is_numbered);
+                let mut dictionary = PathDictionary::for_tests(&IndexPolicy::all());
+                let wanted = wanted(&mut dictionary, text, is_numbered);
                 assert_eq!(wanted.n_counted(), expected, "{text}, numbered: {is_numbered}");
             }
         }
@@ -152,12 +153,12 @@ mod tests {
         ];
         for (old, new, expected) in table {
             for is_numbered in [false, true] {
-                let mut book = Book::for_tests(&IndexPolicy::all());
-                wanted(&mut book, old, true);
-                let after = wanted(&mut book, new, is_numbered);
-                let stored = Held::stored(old.as_bytes(), &book.view()).unwrap();
+                let mut dictionary = PathDictionary::for_tests(&IndexPolicy::all());
+                wanted(&mut dictionary, old, true);
+                let after = wanted(&mut dictionary, new, is_numbered);
+                let stored = Held::stored(old.as_bytes(), &dictionary.view()).unwrap();
                 assert_eq!(stored.n_changed(&after), expected, "{old} {new}");
-                let before = wanted(&mut book, old, true);
+                let before = wanted(&mut dictionary, old, true);
                 assert_eq!(before.n_changed(&after), expected, "{old} {new}, in one transaction");
             }
         }

@@ -1,6 +1,6 @@
 //! The range index of a partition: `path number · term · item number`, written in the batch of the item.
 //!
-//! `terms` derives the terms of an item and what a write changes of them; `book` is what the writer knows: the rules in
+//! `terms` derives the terms of an item and what a write changes of them; `path_dictionary` is what the writer knows: the rules in
 //! force, the numbers of paths and declared indexes, and (`absent`) for some paths the few items that lack them; `rebuild` moves the index from one
 //! policy to the next; `access` offers it to queries, together with `times`; `check` proves it against the items.
 //!
@@ -12,16 +12,16 @@
 
 mod absent;
 mod access;
-mod book;
 mod check;
 mod count;
+mod path_dictionary;
 mod rebuild;
 mod rules;
 mod terms;
 mod times;
 
 pub(crate) use absent::ABSENT_MAX;
-pub(crate) use access::{IndexView, LookCache};
-pub(crate) use book::{Book, BookView, PATHS_MAX};
-pub(crate) use rules::State;
+pub(crate) use access::{IndexSnapshotCache, IndexView};
+pub(crate) use path_dictionary::{PATHS_MAX, PathDictionary, PathDictionaryView};
+pub(crate) use rules::IndexState;
 pub(crate) use terms::{Held, TermChange, Wanted};

@@ -14,7 +14,7 @@ const STEP_BYTES_MAX: usize = 1 << 20;
 impl Partition {
     /// Does one step of a rebuild: at most `items_max` items. Returns whether more is to do.
     pub async fn rebuild_index(&self, items_max: usize) -> Result<bool> {
-        if self.inner().writer.lock().book.rules().is_settled() {
+        if self.inner().writer.lock().dictionary.rules().is_settled() {
             return Ok(false);
         }
         let mut is_done = true;
@@ -29,24 +29,24 @@ impl Partition {
     /// Returns how much of the index fits the policy of the container, in percent.
     pub fn index_progress(&self) -> u8 {
         let writer = self.inner().writer.lock();
-        if writer.book.rules().is_settled() {
+        if writer.dictionary.rules().is_settled() {
             return 100;
         }
         let (first, next) = writer.head.numbers();
-        let done = writer.book.progress().saturating_sub(first).saturating_mul(100);
+        let done = writer.dictionary.progress().saturating_sub(first).saturating_mul(100);
         u8::try_from(done / next.saturating_sub(first).max(1)).unwrap_or(99).min(99)
     }
 }
 
 /// Returns whether the rebuild is done.
 fn step(marks: &mut Marks<'_>, items_max: usize) -> Result<bool> {
-    let rules = marks.book.rules().clone();
+    let rules = marks.dictionary.rules().clone();
     if rules.is_settled() {
         return Ok(true);
     }
     let keys = marks.keys;
     let view = marks.view;
-    let after = Some(marks.book.progress()).filter(|progress| *progress > 0);
+    let after = Some(marks.dictionary.progress()).filter(|progress| *progress > 0);
     let mut texts = Vec::new();
     let (mut last, mut n_bytes, mut is_done) = (after, 0, true);
     for entry in view.snapshot.scan(keys.items(after), store::Direction::Forward) {
@@ -66,10 +66,10 @@ fn step(marks: &mut Marks<'_>, items_max: usize) -> Result<bool> {
     }
     for (number, record) in &texts {
         let text = record.text();
-        let book = marks.book.view();
-        let change = TermChange::new(Some(text), Some(text), &book)?;
-        change.seal(keys, *number, &mut marks.book, &mut marks.batch);
+        let dictionary = marks.dictionary.view();
+        let change = TermChange::new(Some(text), Some(text), &dictionary)?;
+        change.seal(keys, *number, &mut marks.dictionary, &mut marks.batch);
     }
-    marks.book.advance(last.filter(|_| !is_done));
+    marks.dictionary.advance(last.filter(|_| !is_done));
     Ok(is_done)
 }

@@ -51,7 +51,7 @@ impl Rules {
 
 /// What the store says about the index as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct IndexState {
     pub(crate) rules: Arc<Rules>,
     /// Lists of absent items written under an older epoch are void.
     pub(crate) epoch: u32,
@@ -60,10 +60,15 @@ pub(crate) struct State {
     pub(crate) progress: u64,
 }
 
-impl State {
+impl IndexState {
     /// The index of a partition that never had an item.
-    pub(crate) fn new(policy: &IndexPolicy) -> State {
-        State { rules: Arc::new(Rules::settled(policy.clone())), epoch: 0, n_paths: 0, progress: 0 }
+    pub(crate) fn new(policy: &IndexPolicy) -> IndexState {
+        IndexState {
+            rules: Arc::new(Rules::settled(policy.clone())),
+            epoch: 0,
+            n_paths: 0,
+            progress: 0,
+        }
     }
 
     pub(crate) fn encode(&self) -> Bytes {
@@ -77,11 +82,11 @@ impl State {
         record.encode()
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<State> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<IndexState> {
         let IndexRecord { epoch, n_paths, progress, policies } = IndexRecord::decode(bytes)?;
         let mut policies = policies.iter().map(|text| IndexPolicy::from_text(text));
         let policy = policies.next().unwrap_or_else(IndexPolicy::none);
         let rules = Arc::new(Rules { policy, previous: policies.collect() });
-        Ok(State { rules, epoch, n_paths, progress })
+        Ok(IndexState { rules, epoch, n_paths, progress })
     }
 }

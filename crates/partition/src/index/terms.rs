@@ -6,7 +6,7 @@ use bytes::Bytes;
 use query::index::{Counted, IndexPolicy, each_term, each_vector};
 use store::Batch;
 
-use super::book::{Book, BookView};
+use super::path_dictionary::{PathDictionary, PathDictionaryView};
 use super::rules::Rules;
 use crate::keys::Keys;
 use crate::{Error, Result};
@@ -18,19 +18,19 @@ pub(crate) type Unnumbered = (String, Vec<u8>, Counted);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     bytes: Vec<u8>,
-    list: Vec<Entry>,
+    list: Vec<TermEntry>,
 }
 
 /// The number of a path and where the term stands.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct TermEntry {
     path: u16,
     counted: Counted,
     start: u32,
     end: u32,
 }
 
-impl Entry {
+impl TermEntry {
     fn term(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
@@ -41,7 +41,7 @@ impl Terms {
     pub(crate) fn of(
         text: &[u8],
         policy: &IndexPolicy,
-        book: &BookView,
+        dictionary: &PathDictionaryView,
         unnumbered: &mut Vec<Unnumbered>,
     ) -> Result<Terms> {
         const NOT_JSON: Error = Error::Corrupt("a stored item is not JSON");
@@ -50,9 +50,9 @@ impl Terms {
             return Ok(terms);
         }
         let text = std::str::from_utf8(text).map_err(|_| NOT_JSON)?;
-        each_term(text, policy, |path, term, counted| match book.number(path) {
+        each_term(text, policy, |path, term, counted| match dictionary.number(path) {
             Some(number) => terms.push(number, term, counted),
-            None if book.is_full() => {}
+            None if dictionary.is_full() => {}
             None => unnumbered.push((path.to_owned(), term.to_vec(), counted)),
         })
         .map_err(|_| NOT_JSON)?;
@@ -65,12 +65,12 @@ impl Terms {
         let start = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         self.bytes.extend_from_slice(term);
         let end = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
-        self.list.push(Entry { path, counted, start, end });
+        self.list.push(TermEntry { path, counted, start, end });
     }
 
     fn sort(&mut self) {
         let Terms { bytes, list } = self;
-        let key = |entry: &Entry| (entry.path, entry.term(bytes));
+        let key = |entry: &TermEntry| (entry.path, entry.term(bytes));
         list.sort_unstable_by(|left, right| key(left).cmp(&key(right)));
         list.dedup_by(|left, right| key(left) == key(right));
     }
@@ -133,13 +133,13 @@ impl Held {
     pub(crate) fn of(
         text: &[u8],
         rules: &Rules,
-        book: &BookView,
+        dictionary: &PathDictionaryView,
         unnumbered: &mut Vec<Unnumbered>,
     ) -> Result<Held> {
-        let terms = Terms::of(text, &rules.policy, book, unnumbered)?;
+        let terms = Terms::of(text, &rules.policy, dictionary, unnumbered)?;
         let mut held = Held { perhaps: terms.clone(), surely: terms };
         for policy in &rules.previous {
-            let terms = Terms::of(text, policy, book, unnumbered)?;
+            let terms = Terms::of(text, policy, dictionary, unnumbered)?;
             held.surely = held.surely.common(&terms);
             held.perhaps = held.perhaps.merged(&terms);
         }
@@ -147,8 +147,8 @@ impl Held {
     }
 
     /// Derives what the index holds of a stored item, whose paths without a number it never had.
-    pub(crate) fn stored(text: &[u8], book: &BookView) -> Result<Held> {
-        Held::of(text, &book.rules, book, &mut Vec::new())
+    pub(crate) fn stored(text: &[u8], dictionary: &PathDictionaryView) -> Result<Held> {
+        Held::of(text, &dictionary.rules, dictionary, &mut Vec::new())
     }
 }
 
@@ -161,9 +161,9 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    pub(crate) fn of(text: &[u8], book: &BookView) -> Result<Wanted> {
+    pub(crate) fn of(text: &[u8], dictionary: &PathDictionaryView) -> Result<Wanted> {
         let mut unnumbered = Vec::new();
-        let terms = Terms::of(text, &book.rules.policy, book, &mut unnumbered)?;
+        let terms = Terms::of(text, &dictionary.rules.policy, dictionary, &mut unnumbered)?;
         Ok(Wanted { terms, unnumbered })
     }
 }
@@ -186,11 +186,11 @@ impl TermChange {
     pub(crate) fn new(
         old: Option<&[u8]>,
         new: Option<&[u8]>,
-        book: &BookView,
+        dictionary: &PathDictionaryView,
     ) -> Result<TermChange> {
-        let held = old.map(|text| Held::stored(text, book)).transpose()?;
-        let wanted = new.map(|text| Wanted::of(text, book)).transpose()?;
-        TermChange::between(held, wanted.zip(new), &book.rules)
+        let held = old.map(|text| Held::stored(text, dictionary)).transpose()?;
+        let wanted = new.map(|text| Wanted::of(text, dictionary)).transpose()?;
+        TermChange::between(held, wanted.zip(new), &dictionary.rules)
     }
 
     /// Compares what the index holds of an item with the terms that it will have, and its text.
@@ -221,10 +221,16 @@ impl TermChange {
         Ok(change)
     }
 
-    /// Adds the change of an item to a batch and to the book, under the writer lock.
-    pub(crate) fn seal(mut self, keys: Keys, number: u64, book: &mut Book, batch: &mut Batch) {
+    /// Adds the change of an item to a batch and to the dictionary, under the writer lock.
+    pub(crate) fn seal(
+        mut self,
+        keys: Keys,
+        number: u64,
+        dictionary: &mut PathDictionary,
+        batch: &mut Batch,
+    ) {
         for (path, term, counted) in std::mem::take(&mut self.unnumbered) {
-            let Some(path) = book.number_of(&path) else { continue };
+            let Some(path) = dictionary.number_of(&path) else { continue };
             self.puts.push(path, &term, counted);
             if let Some(paths) = &mut self.paths
                 && let Err(at) = paths.binary_search(&path)
@@ -232,13 +238,13 @@ impl TermChange {
                 paths.insert(at, path);
             }
         }
-        book.note(number, self.paths.as_deref());
+        dictionary.note(number, self.paths.as_deref());
         for (path, term) in self.deletes.iter() {
             batch.delete(keys.term(path, term, number));
         }
         let vectors = std::mem::take(&mut self.vectors).into_iter();
         let numbered = |(name, term, packed): (String, Vec<u8>, Vec<u8>)| {
-            Some((book.number_of(&name)?, term, Bytes::from(packed)))
+            Some((dictionary.number_of(&name)?, term, Bytes::from(packed)))
         };
         let vectors: Vec<(u16, Vec<u8>, Bytes)> = vectors.filter_map(numbered).collect();
         for (path, term) in self.puts.iter() {

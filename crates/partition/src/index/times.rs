@@ -9,7 +9,7 @@ use query::index::{Term, TermSpan};
 use query::{Direction, IndexEntry};
 
 use crate::Result;
-use crate::keys::Moment;
+use crate::keys::CommitPosition;
 use crate::reader::Reader;
 use crate::record::Change;
 
@@ -92,7 +92,7 @@ impl Reader {
             Some(last) => self.last_not_later_than(last, &head),
         };
         let (first, last) = (before(seconds.start)?, before(seconds.end.max(seconds.start))?);
-        let stop = self.keys.change(Moment { lsn: last.next(), seq: 0 });
+        let stop = self.keys.change(CommitPosition { lsn: last.next(), seq: 0 });
         let range = self.keys.changes(first).before(&stop);
         let direction = match direction {
             Direction::Forward => store::Direction::Forward,

@@ -3,6 +3,7 @@
 //! [`Patch::parse`] checks everything that can be known without the item: shape, kinds, paths, protected properties. The
 //! result of [`Patch::apply`] goes through the same checks as the body of a replace.
 
+mod added;
 mod condition;
 mod operation;
 mod parse;
@@ -10,6 +11,7 @@ mod pointer;
 
 use model::{PartitionKeyDefinition, Value};
 
+pub(crate) use added::{bytes_added, names_written};
 pub(crate) use condition::{Condition, holds};
 use operation::Operation;
 

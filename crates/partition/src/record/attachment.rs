@@ -7,7 +7,7 @@ use model::{ETag, Lsn};
 
 use super::FORMAT;
 use super::fields::Fields;
-use crate::keys::Place;
+use crate::keys::LogicalPrefix;
 use crate::{Error, Result};
 
 const LSN_AT: usize = 1;
@@ -25,7 +25,7 @@ pub(crate) struct AttachmentRecord {
     pub(crate) ts: u32,
     /// Bytes of the media that we keep; `None` when the attachment links to something else.
     pub(crate) media_bytes: Option<u64>,
-    pub(crate) place: Place,
+    pub(crate) place: LogicalPrefix,
     pub(crate) id: String,
     pub(crate) text: Bytes,
 }
@@ -41,7 +41,7 @@ impl AttachmentRecord {
             _ => return Err(Error::Corrupt(WHAT)),
         };
         let n_place = usize::from(fields.u16()?);
-        let place = Place::from_bytes(bytes.slice_ref(fields.take(n_place)?));
+        let place = LogicalPrefix::from_bytes(bytes.slice_ref(fields.take(n_place)?));
         let n_id = usize::from(fields.u16()?);
         let id = std::str::from_utf8(fields.take(n_id)?).map_err(|_| Error::Corrupt(WHAT))?;
         let (id, text) = (id.to_owned(), bytes.slice_ref(fields.rest()));
@@ -64,7 +64,7 @@ pub(crate) struct FreshAttachment(Vec<u8>);
 
 impl FreshAttachment {
     pub(crate) fn new(
-        place: &Place,
+        place: &LogicalPrefix,
         media_bytes: Option<u64>,
         id: &str,
         text: &[u8],
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_stamped_attachment_reads_back() {
-        let place = Place::from_bytes(Bytes::from_static(b"\x01\0\0key"));
+        let place = LogicalPrefix::from_bytes(Bytes::from_static(b"\x01\0\0key"));
         for media_bytes in [None, Some(0), Some(1 << 40)] {
             let fresh =
                 FreshAttachment::new(&place, media_bytes, "a b", br#"{"id":"a b"}"#).unwrap();

@@ -5,7 +5,7 @@ use model::Lsn;
 
 use super::FORMAT;
 use super::fields::Fields;
-use crate::keys::Place;
+use crate::keys::LogicalPrefix;
 use crate::{Error, Result};
 
 /// What happened.
@@ -27,7 +27,7 @@ pub(crate) struct VersionRecord {
     pub(crate) ts: u32,
     pub(crate) previous_lsn: Lsn,
     pub(crate) previous_ts: u32,
-    pub(crate) place: Place,
+    pub(crate) place: LogicalPrefix,
     pub(crate) current: Bytes,
     pub(crate) previous: Bytes,
 }
@@ -67,7 +67,7 @@ impl VersionRecord {
         let previous_lsn = Lsn(fields.u64()?);
         let previous_ts = fields.u32()?;
         let n_place = usize::from(fields.u16()?);
-        let place = Place::from_bytes(bytes.slice_ref(fields.take(n_place)?));
+        let place = LogicalPrefix::from_bytes(bytes.slice_ref(fields.take(n_place)?));
         let n_current = fields.u32()? as usize;
         let current = bytes.slice_ref(fields.take(n_current)?);
         let previous = bytes.slice_ref(fields.rest());
@@ -87,7 +87,7 @@ mod tests {
             ts: 5,
             previous_lsn: Lsn(6),
             previous_ts: 7,
-            place: Place::from_bytes(Bytes::from_static(b"\0\0p")),
+            place: LogicalPrefix::from_bytes(Bytes::from_static(b"\0\0p")),
             current: Bytes::from_static(b"{\"a\":1}"),
             previous: Bytes::from_static(b"{}"),
         };

@@ -1,4 +1,4 @@
-//! Attachments of items that go over one by one: copied from a source that is not carried, or touched since.
+//! Attachments of items that go over one by one: copied from a source that is not copied raw, or touched since.
 //!
 //! They are set to their state in a snapshot like items, apart from them: an item may have more media than fits a step.
 //! Between two steps a target may have attachments whose item it has not, or not yet; at the end it has what the
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use store::Batch;
 
 use super::target::{Builder, Sheet};
-use super::{Pace, Source};
+use super::{Pace, SourcePartition};
 use crate::attachments::chunk_count;
 use crate::keys::{AttachmentAt, attachment_of};
 use crate::reader::Reader;
@@ -45,7 +45,7 @@ impl Whole {
     }
 }
 
-impl Source {
+impl SourcePartition {
     /// The attachments after those that are copied, their bytes, and whether they are the last.
     pub(super) fn next_attachments(
         &self,

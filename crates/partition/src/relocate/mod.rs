@@ -1,10 +1,10 @@
 //! Moves the items of some partitions into others while they serve: split (one to two), merge (two to one), move and
 //! rebuild (one to one).
 //!
-//! [`Relocation::copy_step`] copies. The entries of a source go over as they are, from one snapshot (`carry`), if its
+//! [`Relocation::copy_step`] copies. The entries of a source go over as they are, from one snapshot (`raw_copy`), if its
 //! index is as the container wants it. Of other sources only the items go, afterwards, in creation order, each step from a
 //! fresh snapshot, and everything else is derived anew (`target`). Meanwhile the writers of the sources note which items they
-//! touch ([`Tap`]); [`Relocation::replay_step`] brings those up to date. Replaying is setting an item to the state that it has in a snapshot, so it may be repeated and needs no log.
+//! touch ([`ChangeCapture`]); [`Relocation::replay_step`] brings those up to date. Replaying is setting an item to the state that it has in a snapshot, so it may be repeated and needs no log.
 //! [`Relocation::fence`] keeps writes out, [`Relocation::finish`] replays the rest and writes the heads. The caller then
 //! makes the targets the owners in one commit that depends on the heads of the sources
 //! ([`Relocation::expect_sources`]) and calls [`Relocation::retire`]. Dropped before that, the sources serve on as if
@@ -19,11 +19,11 @@
 
 mod attached;
 mod balance;
-mod carry;
-mod legs;
+mod change_capture;
+mod inputs;
 mod members;
 mod paths;
-mod tap;
+mod raw_copy;
 mod target;
 
 use std::collections::VecDeque;
@@ -33,12 +33,12 @@ use model::{Env, EpkRange, Lsn, RangeId};
 use store::{Batch, Store};
 
 pub use balance::SplitPoint;
-use carry::Carry;
-pub(crate) use tap::Tap;
-use tap::Touched;
-use target::{Builder, State};
+pub(crate) use change_capture::ChangeCapture;
+use change_capture::Touched;
+use raw_copy::RawCopy;
+use target::{Builder, ItemState};
 
-use crate::keys::{AttachmentAt, Family, Moment, moment_of, number_of_item, place_of};
+use crate::keys::{AttachmentAt, CommitPosition, Family, moment_of, number_of_item, place_of};
 use crate::partition::Partition;
 use crate::reader::{Purges, Reader};
 use crate::record::{Head, ItemRecord, decode_lsn};
@@ -93,17 +93,17 @@ const LAST: AttachmentAt = AttachmentAt { item: u64::MAX, number: u32::MAX };
 #[derive(Debug)]
 pub struct Relocation {
     store: Arc<dyn Store>,
-    sources: Vec<Source>,
+    sources: Vec<SourcePartition>,
     targets: Vec<(Target, Builder)>,
     /// Entries on their way; `None` before and after.
-    carry: Option<Carry>,
+    raw_copy: Option<RawCopy>,
     pub pace: Pace,
     /// Another partition has taken over: the sources stay fenced.
     is_over: bool,
 }
 
 #[derive(Debug)]
-struct Source {
+struct SourcePartition {
     partition: Partition,
     /// Items up to this number are copied.
     copied: Option<u64>,
@@ -138,25 +138,25 @@ impl Relocation {
             Ok((target, Builder::new(store, incarnation, epks, settings, is_merge)?))
         };
         let targets = targets.into_iter().map(builder).collect::<Result<Vec<_>>>()?;
-        // From here on dropping it takes the taps away again.
+        // From here on dropping it takes the captures away again.
         let mut relocation = Relocation {
             store,
             sources: Vec::new(),
             targets,
-            carry: None,
+            raw_copy: None,
             pace: Pace::default(),
             is_over: false,
         };
         for partition in sources {
-            partition.tap()?;
-            relocation.sources.push(Source::new(partition.clone()));
+            partition.start_capture()?;
+            relocation.sources.push(SourcePartition::new(partition.clone()));
         }
-        // Should only one of them be carried, it is the largest.
+        // Should only one of them be copied raw, it is the largest.
         relocation
             .sources
             .sort_by_key(|source| std::cmp::Reverse(source.partition.statistics().bytes));
         for source in &relocation.sources {
-            // What was submitted before the tap is in every snapshot from here on.
+            // What was submitted before the capture is in every snapshot from here on.
             source.barrier().await?;
         }
         Ok(relocation)
@@ -165,24 +165,28 @@ impl Relocation {
     /// Begins a step that carries entries over as they are; `None` when the next step is of another kind. Its part
     /// that takes processor time, [`Reading::read`], may be done on any thread; then [`Relocation::hand_over`] goes on.
     pub async fn begin_reading(&mut self) -> Result<Option<Reading>> {
-        if self.carry.is_none() {
+        if self.raw_copy.is_none() {
             self.begin_carry().await?;
         }
         let pace = self.pace;
-        Ok(self.carry.take().map(|carry| Reading { carry, pace, step: Stepped::default() }))
+        Ok(self.raw_copy.take().map(|raw_copy| Reading {
+            raw_copy,
+            pace,
+            step: Stepped::default(),
+        }))
     }
 
     /// Gives the store what was read.
     pub async fn hand_over(&mut self, reading: Reading) -> Result<Stepped> {
-        let Reading { mut carry, step, .. } = reading;
-        if carry.is_crowded() {
-            drop(carry);
+        let Reading { mut raw_copy, step, .. } = reading;
+        if raw_copy.has_no_room() {
+            drop(raw_copy);
             self.carry_one();
             return Ok(step);
         }
-        carry.hand_over().await?;
+        raw_copy.hand_over().await?;
         if step.is_done {
-            let counts = carry.finish().await?;
+            let counts = raw_copy.finish().await?;
             for ((_, builder), counts) in self.targets.iter_mut().zip(counts) {
                 builder.adopt(counts)?;
             }
@@ -190,7 +194,7 @@ impl Relocation {
                 source.is_copied = true;
             }
         } else {
-            self.carry = Some(carry);
+            self.raw_copy = Some(raw_copy);
         }
         Ok(Stepped { is_done: self.is_copied(), ..step })
     }
@@ -199,17 +203,17 @@ impl Relocation {
         self.sources.iter().all(|source| source.is_copied)
     }
 
-    /// Starts to carry the entries of the sources whose way that is.
+    /// Starts to copy raw the entries of the sources whose way that is.
     async fn begin_carry(&mut self) -> Result<()> {
         let targets = || self.targets.iter().map(|(target, _)| target);
         let policy = self.targets.first().map(|(_, builder)| builder.policy());
         let Some(policy) = policy else { return Ok(()) };
         let mut readers = Vec::new();
         for source in self.sources.iter_mut().filter(|it| !it.is_plain && !it.is_copied) {
-            source.partition.inner().store.prepare_sweep().await?;
+            source.partition.inner().store.prepare_bulk_scan().await?;
             // What was noted up to this look is in it.
             let reader = source.listen(Partition::reader_to_sweep)?;
-            match Carry::is_possible(&reader, policy, source.partition.epks(), targets())? {
+            match RawCopy::is_possible(&reader, policy, source.partition.epks(), targets())? {
                 None => source.is_plain = true,
                 Some(state) => {
                     source.versions = reader.head()?.lsn;
@@ -219,17 +223,17 @@ impl Relocation {
             }
         }
         if !readers.is_empty() {
-            self.carry = Carry::new(readers, &self.store, targets())?;
-            if self.carry.is_none() {
+            self.raw_copy = RawCopy::new(readers, &self.store, targets())?;
+            if self.raw_copy.is_none() {
                 self.carry_one();
             }
         }
         Ok(())
     }
 
-    /// Leaves all sources but the first of those that are carried to be copied item by item.
+    /// Leaves all sources but the first of those that are copied raw to be copied item by item.
     fn carry_one(&mut self) {
-        self.carry = None;
+        self.raw_copy = None;
         for source in self.sources.iter_mut().filter(|it| !it.is_plain && !it.is_copied).skip(1) {
             (source.is_plain, source.copied, source.versions) = (true, None, Lsn::ZERO);
             source.copied_attachment = None;
@@ -382,7 +386,7 @@ impl Relocation {
 /// A step of entries that go over as they are, on its way through [`Reading::read`]. Dropped, the relocation cannot go on.
 #[derive(Debug)]
 pub struct Reading {
-    carry: Carry,
+    raw_copy: RawCopy,
     pace: Pace,
     step: Stepped,
 }
@@ -390,7 +394,7 @@ pub struct Reading {
 impl Reading {
     /// Reads the entries of the step. They wait for [`Relocation::hand_over`].
     pub fn read(mut self) -> Result<Reading> {
-        self.step = self.carry.fill(self.pace)?;
+        self.step = self.raw_copy.fill(self.pace)?;
         Ok(self)
     }
 }
@@ -399,15 +403,15 @@ impl Drop for Relocation {
     fn drop(&mut self) {
         if !self.is_over {
             for source in &self.sources {
-                source.partition.untap();
+                source.partition.stop_capture();
             }
         }
     }
 }
 
-impl Source {
-    fn new(partition: Partition) -> Source {
-        Source {
+impl SourcePartition {
+    fn new(partition: Partition) -> SourcePartition {
+        SourcePartition {
             partition,
             copied: None,
             copied_attachment: None,
@@ -461,7 +465,7 @@ impl Source {
     }
 
     /// The items after those that are copied, their bytes, and whether they are the last.
-    fn next_items(&self, reader: &Reader, pace: Pace) -> Result<(Vec<State>, usize, bool)> {
+    fn next_items(&self, reader: &Reader, pace: Pace) -> Result<(Vec<ItemState>, usize, bool)> {
         let (mut states, mut bytes) = (Vec::new(), 0);
         for entry in reader.scan(reader.keys.items(self.copied)) {
             if pace.is_full(states.len(), bytes) {
@@ -476,7 +480,7 @@ impl Source {
     }
 
     /// Takes touched items off the list, with the state that they have now.
-    fn touched_items(&mut self, reader: &Reader, pace: Pace) -> Result<(Vec<State>, usize)> {
+    fn touched_items(&mut self, reader: &Reader, pace: Pace) -> Result<(Vec<ItemState>, usize)> {
         let (mut states, mut bytes) = (Vec::new(), 0);
         while !pace.is_full(states.len(), bytes) {
             let Some(number) = self.touched.items.pop_first() else { break };
@@ -492,7 +496,7 @@ impl Source {
         &self,
         reader: &Reader,
         pace: Pace,
-    ) -> Result<(Vec<(Moment, bytes::Bytes)>, usize)> {
+    ) -> Result<(Vec<(CommitPosition, bytes::Bytes)>, usize)> {
         let (mut versions, mut bytes) = (Vec::new(), 0);
         let mut last = None;
         for entry in reader.scan(reader.keys.versions(self.versions)) {

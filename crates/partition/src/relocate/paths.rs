@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::Result;
-use crate::index::{ABSENT_MAX, State};
+use crate::index::{ABSENT_MAX, IndexState};
 use crate::keys::{Family, path_of};
 use crate::reader::Reader;
 use crate::record::PathRecord;
@@ -24,7 +24,7 @@ pub(super) struct Paths {
 
 impl Paths {
     /// Adds the paths of one more partition; false if there are too many.
-    pub(super) fn add(&mut self, reader: &Reader, state: &State) -> Result<bool> {
+    pub(super) fn add(&mut self, reader: &Reader, state: &IndexState) -> Result<bool> {
         let is_first = self.own.is_empty();
         if is_first {
             (self.last, self.epoch) = (state.n_paths, state.epoch);

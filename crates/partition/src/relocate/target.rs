@@ -2,7 +2,7 @@
 //!
 //! Here everything but the versions and the purge marks is derived from the items, as a write derives it: keys,
 //! members, feed entries, expiry, unique keys, counters, index. So the new partition has an index under the policy of
-//! the container, whatever the sources were in the middle of. What `carry` brought over before is the same, had it been
+//! the container, whatever the sources were in the middle of. What `raw_copy` brought over before is the same, had it been
 //! derived.
 
 use std::collections::hash_map::Entry;
@@ -14,14 +14,14 @@ use model::{EpkRange, ItemBody};
 use query::index::IndexPolicy;
 use store::{Batch, Commit, Direction, KeyRange, Snapshot, Store};
 
-use crate::index::{Book, TermChange};
-use crate::keys::{Keys, Moment, Place, moment_of, split_epk};
+use crate::index::{PathDictionary, TermChange};
+use crate::keys::{CommitPosition, Keys, LogicalPrefix, moment_of, split_epk};
 use crate::reader::Purges;
 use crate::record::{
     AttachmentName, Change, Head, ItemRecord, LogicalRecord, VersionRecord, decode_number,
     encode_lsn, encode_number,
 };
-use crate::transaction::{Ground, claims_of};
+use crate::transaction::{TransactionContext, claims_of};
 use crate::{Error, Result, Settings};
 
 // Limit: batches on their way to the store. Nobody waits for them one by one: the last commit of the relocation is
@@ -29,7 +29,7 @@ use crate::{Error, Result, Settings};
 const IN_FLIGHT_MAX: usize = 1;
 
 /// An item as a source has it now: `None` when it is gone.
-pub(super) type State = (u64, Option<ItemRecord>);
+pub(super) type ItemState = (u64, Option<ItemRecord>);
 
 #[derive(Debug)]
 pub(super) struct Builder {
@@ -39,12 +39,12 @@ pub(super) struct Builder {
     settings: Arc<Settings>,
     pub(super) head: Head,
     head_bytes: Bytes,
-    book: Book,
+    dictionary: PathDictionary,
     /// With several sources two commits can have one LSN.
     is_merge: bool,
     in_flight: Vec<Commit>,
     /// Counters as they are after what is in flight.
-    pub(super) recent: HashMap<Place, LogicalRecord>,
+    pub(super) recent: HashMap<LogicalPrefix, LogicalRecord>,
 }
 
 /// What a partition has.
@@ -74,8 +74,8 @@ impl Counts {
 pub(super) struct Sheet {
     pub(super) snapshot: Arc<dyn Snapshot>,
     pub(super) batch: Batch,
-    counters: HashMap<Place, Counters>,
-    moments: HashSet<Moment>,
+    counters: HashMap<LogicalPrefix, Counters>,
+    moments: HashSet<CommitPosition>,
 }
 
 pub(super) struct Counters {
@@ -96,8 +96,8 @@ impl Builder {
         let snapshot = store.snapshot();
         let head_bytes = snapshot.get(&keys.head())?.ok_or(Error::Forgotten)?;
         let head = Head::decode(&head_bytes)?;
-        let mut book = Book::load(&*snapshot, keys, 0)?;
-        book.adopt(&settings.index_policy, 0);
+        let mut dictionary = PathDictionary::load(&*snapshot, keys, 0)?;
+        dictionary.adopt(&settings.index_policy, 0);
         Ok(Builder {
             store,
             keys,
@@ -105,7 +105,7 @@ impl Builder {
             settings,
             head,
             head_bytes,
-            book,
+            dictionary,
             is_merge,
             in_flight: Vec::new(),
             recent: HashMap::new(),
@@ -123,8 +123,8 @@ impl Builder {
         (self.head.n_items, self.head.bytes, self.head.n_logical) = (n_items, bytes, n_logical);
         self.head.attachments.n_attachments = n_attachments;
         self.head.attachments.media_bytes = media_bytes;
-        self.book = Book::load(&*self.store.snapshot(), self.keys, n_items)?;
-        self.book.adopt(&self.settings.index_policy, n_items);
+        self.dictionary = PathDictionary::load(&*self.store.snapshot(), self.keys, n_items)?;
+        self.dictionary.adopt(&self.settings.index_policy, n_items);
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl Builder {
     }
 
     /// Adds items that are not here yet. Some commits may still be on their way afterwards.
-    pub(super) async fn copy(&mut self, states: &[State]) -> Result<()> {
+    pub(super) async fn copy(&mut self, states: &[ItemState]) -> Result<()> {
         // Items of several sources must not take one place in the feed.
         if self.is_merge || self.in_flight.len() >= IN_FLIGHT_MAX {
             self.settle().await?;
@@ -146,7 +146,7 @@ impl Builder {
     }
 
     /// Makes items what the sources say they are.
-    pub(super) async fn replay(&mut self, states: &[State]) -> Result<()> {
+    pub(super) async fn replay(&mut self, states: &[ItemState]) -> Result<()> {
         self.settle().await?;
         self.write(states, false)?;
         self.settle().await
@@ -161,7 +161,7 @@ impl Builder {
         Ok(())
     }
 
-    fn write(&mut self, states: &[State], is_new: bool) -> Result<()> {
+    fn write(&mut self, states: &[ItemState], is_new: bool) -> Result<()> {
         let mut sheet = Sheet::new(self.store.snapshot());
         let mut changes = Vec::with_capacity(states.len());
         for (number, record) in states {
@@ -186,9 +186,9 @@ impl Builder {
         for (number, old, new) in &changes {
             let old_text = old.as_ref().map(ItemRecord::text);
             let new_text = new.map(ItemRecord::text);
-            let view = self.book.view();
+            let view = self.dictionary.view();
             let terms = TermChange::new(old_text, new_text, &view)?;
-            terms.seal(self.keys, *number, &mut self.book, &mut sheet.batch);
+            terms.seal(self.keys, *number, &mut self.dictionary, &mut sheet.batch);
             if let Some(new) = new {
                 self.install(&mut sheet, *number, new)?;
             }
@@ -241,15 +241,16 @@ impl Builder {
     }
 
     /// The key entry and the unique keys of an item.
-    fn names(&self, place: &Place, record: &ItemRecord) -> Result<(Bytes, Vec<Bytes>)> {
+    fn names(&self, place: &LogicalPrefix, record: &ItemRecord) -> Result<(Bytes, Vec<Bytes>)> {
         let body = ItemBody::parse(record.text())
             .map_err(|_| Error::Corrupt("a stored item is not an item"))?;
         let key = self.keys.key(place, body.id()).into();
         if self.settings.unique_keys.is_empty() {
             return Ok((key, Vec::new()));
         }
-        let ground = Ground::new(Arc::clone(&self.settings), self.keys, &place.to_logical()?);
-        Ok((key, claims_of(&ground, &body)))
+        let context =
+            TransactionContext::new(Arc::clone(&self.settings), self.keys, &place.to_logical()?);
+        Ok((key, claims_of(&context, &body)))
     }
 
     /// Writes the counters of the logical partitions that a sheet touched, and moves the head's along.
@@ -272,7 +273,10 @@ impl Builder {
     }
 
     /// Adds entries of the all-versions feed, whole commits in order.
-    pub(super) async fn write_versions(&mut self, versions: &[(Moment, Bytes)]) -> Result<()> {
+    pub(super) async fn write_versions(
+        &mut self,
+        versions: &[(CommitPosition, Bytes)],
+    ) -> Result<()> {
         self.settle().await?;
         let snapshot = self.store.snapshot();
         let mut batch = Batch::new();
@@ -286,7 +290,7 @@ impl Builder {
                 offset = next_seq(&*snapshot, self.keys, *moment)?;
             }
             let seq = moment.seq.checked_add(offset).ok_or(CROWDED)?;
-            batch.put(self.keys.version(Moment { seq, ..*moment }), bytes.clone());
+            batch.put(self.keys.version(CommitPosition { seq, ..*moment }), bytes.clone());
         }
         if !batch.is_empty() {
             self.commit(batch);
@@ -299,17 +303,20 @@ impl Builder {
         let mut batch = Batch::new();
         for (place, lsn) in purges {
             if self.owns(place)? {
-                batch.put(self.keys.purge(&Place::from_bytes(place.clone())), encode_lsn(*lsn));
+                batch.put(
+                    self.keys.purge(&LogicalPrefix::from_bytes(place.clone())),
+                    encode_lsn(*lsn),
+                );
             }
         }
         self.commit(batch);
         self.settle().await
     }
 
-    /// Submits a batch with what changed in the book and the head. Batches arrive in order, each on the head of the
+    /// Submits a batch with what changed in the dictionary and the head. Batches arrive in order, each on the head of the
     /// one before: if one fails, so do all after it.
     pub(super) fn commit(&mut self, mut batch: Batch) {
-        self.book.save(self.keys, &mut batch);
+        self.dictionary.save(self.keys, &mut batch);
         let head_bytes = self.head.encode();
         let built_on = std::mem::replace(&mut self.head_bytes, head_bytes.clone());
         batch.expect(self.keys.head(), Some(built_on));
@@ -321,8 +328,8 @@ impl Builder {
 const CROWDED: Error = Error::Corrupt("a commit of a merged feed has too many entries");
 
 /// The first sequence number after those that a commit has in the all-versions feed.
-fn next_seq(snapshot: &dyn Snapshot, keys: Keys, moment: Moment) -> Result<u16> {
-    let bound = |seq| keys.version(Moment { seq, ..moment });
+fn next_seq(snapshot: &dyn Snapshot, keys: Keys, moment: CommitPosition) -> Result<u16> {
+    let bound = |seq| keys.version(CommitPosition { seq, ..moment });
     let range = KeyRange::new(bound(0), bound(u16::MAX));
     match snapshot.scan(range, Direction::Backward).next() {
         Some(entry) => moment_of(&entry?.0)?.seq.checked_add(1).ok_or(CROWDED),
@@ -343,8 +350,8 @@ impl Sheet {
     pub(super) fn counters_of(
         &mut self,
         keys: Keys,
-        recent: &HashMap<Place, LogicalRecord>,
-        place: Place,
+        recent: &HashMap<LogicalPrefix, LogicalRecord>,
+        place: LogicalPrefix,
     ) -> Result<&mut Counters> {
         let counters = match self.counters.entry(place) {
             Entry::Occupied(counters) => counters.into_mut(),
@@ -363,7 +370,7 @@ impl Sheet {
 
     /// The place in the feed that an item of one source takes beside those of the others: same commit, so that
     /// positions of before hold.
-    fn free_moment(&mut self, keys: Keys, wanted: Moment) -> Result<Moment> {
+    fn free_moment(&mut self, keys: Keys, wanted: CommitPosition) -> Result<CommitPosition> {
         let mut moment = wanted;
         while self.moments.contains(&moment) || self.snapshot.contains(&keys.change(moment))? {
             moment.seq = moment.seq.checked_add(1).ok_or(CROWDED)?;

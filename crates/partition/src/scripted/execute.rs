@@ -6,7 +6,7 @@ use bytes::Bytes;
 use model::{Charge, ItemBody, Lsn};
 use parking_lot::Mutex;
 use query::PrepareOptions;
-use script::{Answer, Here, Invocation, Operation, Role, Runtime, Script};
+use script::{Answer, InlineOutcome, Invocation, Operation, Role, Runtime, Script};
 
 use super::host::TransactionHost;
 use super::transaction::{Submitted, Transaction, with_final_stamp};
@@ -94,21 +94,23 @@ impl Partition {
         procedure: Procedure,
         turn: impl Send + 'static,
     ) -> Result<Executed, ExecutionFailed> {
-        let mut run = Run::begin(self, runtime, at, surroundings).await?;
+        let mut run = ScriptRun::begin(self, runtime, at, surroundings).await?;
         // Shared: a run that is given up must not keep the turn.
         let turn = Arc::new(Mutex::new(Some(turn)));
         let Procedure { script, arguments, wants_log } = procedure;
         let functions = Arc::clone(&run.functions);
         let role = Role::Procedure { arguments };
         let invocation = Invocation { script, role, functions, wants_log };
-        match runtime.invoke_here(Arc::clone(&run.host) as _, &invocation) {
-            Here::Ended(answer) => {
+        match runtime.invoke_inline(Arc::clone(&run.host) as _, &invocation) {
+            InlineOutcome::Ended(answer) => {
                 let submitted = submit(&run.host);
                 turn.lock().take();
                 return settle_procedure(answer, submitted).await;
             }
-            Here::Failed => run = Run::begin(self, runtime, at, surroundings).await?,
-            Here::NotBegun => {}
+            InlineOutcome::Failed => {
+                run = ScriptRun::begin(self, runtime, at, surroundings).await?;
+            }
+            InlineOutcome::NotBegun => {}
         }
         let (host, its_turn) = (Arc::clone(&run.host), Arc::clone(&turn));
         // The commit begins on the thread of the script, so that the task here is woken only when it is durable.
@@ -136,7 +138,7 @@ impl Partition {
         call: TriggeredCall,
         turn: impl Send,
     ) -> Result<Triggered, ExecutionFailed> {
-        let mut run = Run::begin(self, runtime, at, surroundings).await?;
+        let mut run = ScriptRun::begin(self, runtime, at, surroundings).await?;
         let changed = match run.play_triggers(call).await {
             Ok(changed) => changed,
             Err(error) => return Err(run.fail(error).await),
@@ -191,7 +193,7 @@ async fn settle_procedure(
 }
 
 /// Scripts at work on one transaction.
-struct Run<'a> {
+struct ScriptRun<'a> {
     partition: &'a Partition,
     runtime: &'a Runtime,
     host: Arc<Mutex<TransactionHost>>,
@@ -200,19 +202,19 @@ struct Run<'a> {
     relies_on: Lsn,
 }
 
-impl<'a> Run<'a> {
+impl<'a> ScriptRun<'a> {
     async fn begin(
         partition: &'a Partition,
         runtime: &'a Runtime,
         at: &Logical,
         surroundings: &Surroundings,
-    ) -> Result<Run<'a>, ExecutionFailed> {
+    ) -> Result<ScriptRun<'a>, ExecutionFailed> {
         partition.mend().await?;
         let transaction = Transaction::begin(partition, at)?;
         let relies_on = transaction.relies_on;
         let host = Arc::new(Mutex::new(TransactionHost::new(transaction, surroundings)));
         let functions = Arc::clone(&surroundings.functions);
-        Ok(Run { partition, runtime, host, functions, log: None, relies_on })
+        Ok(ScriptRun { partition, runtime, host, functions, log: None, relies_on })
     }
 
     async fn invoke(&mut self, script: Script, role: Role, wants_log: bool) -> Result<Answer> {

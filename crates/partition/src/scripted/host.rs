@@ -26,7 +26,7 @@ pub(super) struct TransactionHost {
 impl TransactionHost {
     pub(super) fn new(transaction: Transaction, surroundings: &Surroundings) -> TransactionHost {
         TransactionHost {
-            self_link: transaction.ground.settings.container_link.to_string(),
+            self_link: transaction.context.settings.container_link.to_string(),
             alt_link: surroundings.alt_link.clone(),
             on_demand: Arc::clone(&surroundings.on_demand),
             prepare: None,
@@ -60,7 +60,7 @@ impl TransactionHost {
         written.map_err(|error| refused(&error))
     }
 
-    fn id(&mut self, item: ItemRef<'_>) -> HostResult<String> {
+    pub(super) fn id(&mut self, item: ItemRef<'_>) -> HostResult<String> {
         match item {
             ItemRef::Id(id) => Ok(id.to_owned()),
             ItemRef::Rid(rid) => {
@@ -77,13 +77,13 @@ fn megabytes(bytes: u64) -> f64 {
 }
 
 /// What a script may handle, and what ends it: a broken store, a lost race.
-fn refused(error: &Error) -> HostError {
+pub(super) fn refused(error: &Error) -> HostError {
     let is_fatal = matches!(error, Error::Raced | Error::Fenced | Error::Forgotten);
     let failure = HostError::from_failure(error);
     HostError { is_fatal: is_fatal || failure.is_fatal, ..failure }
 }
 
-fn checked(body: NewItem) -> HostResult<ItemBody> {
+pub(super) fn checked(body: NewItem) -> HostResult<ItemBody> {
     body.into_body().map_err(|error| HostError::new(error.status(), error.to_string()))
 }
 
@@ -104,7 +104,7 @@ impl Host for TransactionHost {
         let Some(transaction) = &self.transaction else { return Usage::default() };
         Usage {
             current_mb: megabytes(transaction.partition.statistics().bytes),
-            max_mb: megabytes(transaction.ground.settings.logical_bytes_max),
+            max_mb: megabytes(transaction.context.settings.logical_bytes_max),
             current_text: self.on_demand.usage(),
             max_text: self.on_demand.quota(),
         }
@@ -166,8 +166,7 @@ impl Host for TransactionHost {
         let prepare = self.prepare.take().unwrap_or_else(|| self.on_demand.prepare());
         let run = || -> Result<query::Page> {
             let statement = Statement::prepare(text, parameters, &prepare)?;
-            let PageRequest { items_max, continuation, deadline } = page;
-            self.transaction()?.query(&statement, items_max, continuation, deadline)
+            self.transaction()?.query(&statement, page)
         };
         let page = { run }();
         self.prepare = Some(prepare);

@@ -7,6 +7,8 @@
 //! Invariant: nothing of a run is visible or kept before that commit, and its answer is given only when the commit,
 //! or whatever else it read, is durable.
 
+mod attached;
+mod attached_host;
 mod execute;
 mod host;
 mod overlay;

@@ -17,8 +17,8 @@ use crate::transaction::Image;
 use crate::{Error, Result};
 
 // Limit: items and bytes of one page that a script reads.
-const PAGE_ITEMS_MAX: usize = 1_000;
-const PAGE_BYTES_MAX: usize = 4 << 20;
+pub(super) const PAGE_ITEMS_MAX: usize = 1_000;
+pub(super) const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// What the snapshot does not know about a number.
 enum Change {
@@ -49,7 +49,7 @@ impl Transaction {
                 continue;
             };
             let record = ItemRecord::decode(bytes.clone())?;
-            if record.place_bytes() == self.ground.place.as_bytes() {
+            if record.place_bytes() == self.context.place.as_bytes() {
                 changes.insert(number, Change::Submitted(record));
             }
         }
@@ -66,7 +66,7 @@ impl Transaction {
 
     /// Walks the live items with numbers above `after`, by number.
     pub(super) fn sight(&self, after: Option<u64>) -> Result<Sight<'_>> {
-        let (keys, place) = (self.ground.keys, &self.ground.place);
+        let (keys, place) = (self.context.keys, &self.context.place);
         let members = self.view.snapshot.scan(keys.members_of(place, after), Direction::Forward);
         let mut members = members.map(|entry| number_of_member(&entry?.0)).peekable();
         let first = after.map_or(0, |number| number.saturating_add(1));
@@ -101,16 +101,16 @@ impl Transaction {
                 return Ok(self.render_own(slot).map(seen));
             }
             None => {
-                let bytes = self.view.snapshot.get(&self.ground.keys.item(number))?;
+                let bytes = self.view.snapshot.get(&self.context.keys.item(number))?;
                 ItemRecord::decode(bytes.ok_or(Error::Corrupt("a member is no item"))?)?
             }
         };
         if !self.view.liveness.is_live(&record) {
             return Ok(None);
         }
-        let (text, etag) = (record.text(), record.etag());
-        let item = render(&self.ground.settings, number, text, &etag, record.ts, None);
-        Ok(Some(Seen { number, item, bytes: text.len(), is_hidden: record.is_hidden }))
+        let (text, etag) = (record.item_text(), record.etag());
+        let item = render(&self.context.settings, number, text, &etag, record.ts, None);
+        Ok(Some(Seen { number, item, bytes: text.bytes.len(), is_hidden: record.is_hidden }))
     }
 
     /// One page in creation order, and where the next one starts.
@@ -141,22 +141,44 @@ impl Transaction {
     pub(super) fn query(
         &mut self,
         statement: &query::Statement,
-        items_max: Option<usize>,
-        continuation: Option<&str>,
-        deadline: std::time::Duration,
+        page: script::PageRequest<'_>,
     ) -> Result<query::Page> {
-        let request = query::PageRequest {
-            items_max: items_max.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX),
-            bytes_max: PAGE_BYTES_MAX,
-            deadline: Some(deadline),
-            is_brief: false,
-            continuation,
-        };
-        let page = statement.run(&*self, &request)?;
-        let asked = charge::Asked { has_key: true, calls_functions: false };
-        self.charge += charge::query(&page.metrics, asked);
+        let page = run(statement, &*self, page)?;
+        self.charge += price(&page);
         Ok(page)
     }
+
+    /// One page of a query over the attachments of an item.
+    pub(super) fn query_attached(
+        &mut self,
+        item: &str,
+        statement: &query::Statement,
+        page: script::PageRequest<'_>,
+    ) -> Result<query::Page> {
+        let page = run(statement, &self.attached_sight(item)?, page)?;
+        self.charge += price(&page);
+        Ok(page)
+    }
+}
+
+fn run(
+    statement: &query::Statement,
+    source: &dyn ItemSource,
+    page: script::PageRequest<'_>,
+) -> Result<query::Page> {
+    let script::PageRequest { items_max, continuation, deadline } = page;
+    let request = query::PageRequest {
+        items_max: items_max.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX),
+        bytes_max: PAGE_BYTES_MAX,
+        deadline: Some(deadline),
+        is_inline: false,
+        continuation,
+    };
+    Ok(statement.run(source, &request)?)
+}
+
+fn price(page: &query::Page) -> model::Charge {
+    charge::query(&page.metrics, charge::Asked { has_key: true, calls_functions: false })
 }
 
 impl ItemSource for Transaction {
@@ -167,7 +189,7 @@ impl ItemSource for Transaction {
                 .map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
             Ok(SourceItem::new(number, value, bytes))
         };
-        let hides = self.ground.settings.is_indexed;
+        let hides = self.context.settings.is_indexed;
         let is_found =
             move |seen: &Result<Seen>| !(hides && seen.as_ref().is_ok_and(|seen| seen.is_hidden));
         match self.sight(after) {

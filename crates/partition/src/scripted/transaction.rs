@@ -10,7 +10,8 @@ use crate::charge;
 use crate::partition::Partition;
 use crate::reader::render;
 use crate::transaction::{
-    Done, Ground, Image, Paused, Provisional, Running, Sealed, Shown, Slot, View,
+    AttachedStamp, Done, Image, Paused, Provisional, Running, Sealed, Shown, Slot, Step,
+    TransactionContext, View,
 };
 use crate::writer::Sent;
 use crate::{Error, ItemCall, ItemOp, ItemOutcome, Logical, Result};
@@ -28,7 +29,7 @@ const PROVISIONAL_MARK: &str = "-ffff-ffff-0000-";
 #[derive(Debug)]
 pub(crate) struct Transaction {
     pub(super) partition: Partition,
-    pub(super) ground: Ground,
+    pub(super) context: TransactionContext,
     pub(super) view: View,
     pub(super) paused: Paused,
     pub(super) relies_on: Lsn,
@@ -42,13 +43,13 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     pub(crate) fn begin(partition: &Partition, at: &Logical) -> Result<Transaction> {
-        let ground = Ground::new(partition.settings(), partition.keys(), at);
-        let (view, relies_on) = partition.script_view(&ground.place);
-        let paused = Running::begin(&ground, &view)?.pause();
+        let context = TransactionContext::new(partition.settings(), partition.keys(), at);
+        let (view, relies_on) = partition.script_view(&context.place);
+        let paused = Running::begin(&context, &view)?.pause();
         Ok(Transaction {
             ts: partition.inner().now(),
             partition: partition.clone(),
-            ground,
+            context,
             view,
             paused,
             relies_on,
@@ -84,12 +85,13 @@ impl Transaction {
 
     fn step(&mut self, call: ItemCall) -> Result<Done> {
         let is_write = !matches!(call.op, ItemOp::Read { .. });
-        let step = self.ground.step(call, &self.partition.inner().env)?;
-        let paused = std::mem::take(&mut self.paused);
-        let n_detached = paused.attached.n_detached;
-        let mut running = Running::resume(&self.ground, &self.view, paused);
-        let done = running.step(&step);
-        self.paused = running.pause();
+        let step = self.context.step(call, &self.partition.inner().env)?;
+        self.play(&step, is_write)
+    }
+
+    pub(super) fn play(&mut self, step: &Step, is_write: bool) -> Result<Done> {
+        let n_detached = self.paused.attached.n_detached;
+        let done = self.with_running(|running| running.step(step));
         match &done {
             Ok(done) => self.charge += done.charge,
             Err(error) => self.charge += error.charge(),
@@ -103,9 +105,28 @@ impl Transaction {
         Ok(done)
     }
 
+    /// Goes on with the transaction for as long as the work takes.
+    pub(super) fn with_running<T>(&mut self, work: impl FnOnce(&mut Running<'_>) -> T) -> T {
+        let paused = std::mem::take(&mut self.paused);
+        let mut running = Running::resume(&self.context, &self.view, paused);
+        let result = work(&mut running);
+        self.paused = running.pause();
+        result
+    }
+
     /// Gives what was just written its number and an etag that no other version has.
     fn promise(&mut self, done: &Done) -> Result<()> {
-        let Shown::Written { slot, new } = &done.shown else { return Ok(()) };
+        let (slot, new) = match &done.shown {
+            Shown::Written { slot, new } => (slot, new),
+            Shown::AttachmentWritten { slot, new, .. } => {
+                self.written_bytes += new.text.len();
+                let lsn = Lsn(PROVISIONAL_LSN | self.n_writes as u64);
+                let stamp = AttachedStamp { lsn, ts: self.ts };
+                self.paused.attached.slots[*slot].provisional = Some(stamp);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
         self.written_bytes += new.record.text().len();
         let number = match self.paused.slots[*slot].number() {
             Some(number) => number,
@@ -116,7 +137,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn show(&self, done: &Done) -> ItemOutcome {
+    pub(super) fn show(&self, done: &Done) -> ItemOutcome {
         let (status, charge) = (done.status, done.charge);
         let plain = |etag, item_lsn| ItemOutcome { status, body: None, etag, item_lsn, charge };
         match &done.shown {
@@ -124,18 +145,18 @@ impl Transaction {
             Shown::Unchanged { etag, lsn } => plain(Some(etag.clone()), Some(*lsn)),
             Shown::Stored { number, record } => {
                 let etag = record.etag();
-                let settings = &self.ground.settings;
-                let body = render(settings, *number, record.text(), &etag, record.ts, None);
+                let settings = &self.context.settings;
+                let body = render(settings, *number, record.item_text(), &etag, record.ts, None);
                 ItemOutcome { body: Some(body), ..plain(Some(etag), Some(record.moment.lsn)) }
             }
             Shown::AttachmentStored { at, record } => {
-                let (settings, etag) = (&self.ground.settings, record.etag());
+                let (settings, etag) = (&self.context.settings, record.etag());
                 let body = render_attachment(settings, *at, &record.text, &etag, record.ts);
                 ItemOutcome { body: Some(body), ..plain(Some(etag), Some(record.lsn)) }
             }
             Shown::AttachmentWritten { at, slot, new } => {
                 let etag = self.paused.attached.slots[*slot].etag();
-                let settings = &self.ground.settings;
+                let settings = &self.context.settings;
                 let render = |etag| render_attachment(settings, *at, &new.text, etag, self.ts);
                 ItemOutcome { body: etag.as_ref().map(render), ..plain(etag, None) }
             }
@@ -152,35 +173,40 @@ impl Transaction {
         let (Image::Written(new), Some(provisional)) = (&slot.image, slot.provisional) else {
             return None;
         };
-        let (settings, text) = (&self.ground.settings, new.record.text());
+        let (settings, text) = (&self.context.settings, new.record.text());
         Some(render(settings, provisional.number, text, &provisional.etag(), self.ts, None))
     }
 
     /// The id of the item that a rid names.
     pub(crate) fn id_of_rid(&mut self, rid: &str) -> Result<String> {
-        let container = self.ground.settings.container;
+        let container = self.context.settings.container;
         let rid = Rid::parse(rid)
             .filter(|rid| rid.kind() == RidKind::Item && rid.container_rid() == Some(container));
         let number = rid.and_then(|rid| rid.ordinal()).ok_or(Error::missing())?;
-        let paused = std::mem::take(&mut self.paused);
-        let mut running = Running::resume(&self.ground, &self.view, paused);
-        let id = running.id_of(number);
-        self.paused = running.pause();
-        id
+        self.with_running(|running| running.id_of(number))
     }
 
     /// Puts the commit on its way. Everything after this only waits.
     pub(crate) fn submit(self) -> Result<Submitted> {
-        let Transaction { partition, ground, view, paused, relies_on, ts, charge, main, .. } = self;
+        let Transaction { partition, context, view, paused, relies_on, ts, charge, main, .. } =
+            self;
         let charge = charge::script(charge);
         let results = main.into_iter().collect();
         if self.n_writes == 0 {
-            return Ok(Submitted { partition, ground, charge, results, relies_on, ts, sent: None });
+            return Ok(Submitted {
+                partition,
+                context,
+                charge,
+                results,
+                relies_on,
+                ts,
+                sent: None,
+            });
         }
-        let draft = Running::resume(&ground, &view, paused).finish(results)?;
-        let (sent, sealed, results) = partition.submit_script(&ground, &view, draft)?;
+        let draft = Running::resume(&context, &view, paused).finish(results)?;
+        let (sent, sealed, results) = partition.submit_script(&context, &view, draft)?;
         let sent = Some((sent, sealed));
-        Ok(Submitted { partition, ground, charge, results, relies_on, ts, sent })
+        Ok(Submitted { partition, context, charge, results, relies_on, ts, sent })
     }
 }
 
@@ -188,7 +214,7 @@ impl Transaction {
 #[derive(Debug)]
 pub(crate) struct Submitted {
     partition: Partition,
-    ground: Ground,
+    context: TransactionContext,
     pub(crate) charge: Charge,
     results: Vec<Done>,
     relies_on: Lsn,
@@ -220,11 +246,11 @@ impl Submitted {
         let mut results = self.results.into_iter();
         let Some((sent, sealed)) = self.sent else {
             self.partition.settle_read(self.relies_on).await?;
-            let main = results.next().map(|done| done.into_outcome(&self.ground, None));
+            let main = results.next().map(|done| done.into_outcome(&self.context, None));
             return Ok(Settled { lsn: self.partition.lsn(), stamp: None, main });
         };
         self.partition.settle_script(sent).await?;
-        let main = results.next().map(|done| done.into_outcome(&self.ground, Some(&sealed)));
+        let main = results.next().map(|done| done.into_outcome(&self.context, Some(&sealed)));
         let Sealed { lsn, ts, .. } = sealed;
         Ok(Settled { lsn, stamp: Some(Stamp { lsn, ts, shown_ts: self.ts }), main })
     }
@@ -232,8 +258,8 @@ impl Submitted {
 
 /// Puts etag and time of the commit in the place of the provisional ones that an answer shows.
 pub(crate) fn with_final_stamp(text: &str, stamp: &Stamp) -> String {
-    // How the properties follow each other in an item that is shown as it was given.
-    const UP_TO_TIME: &str = r#"\"","_attachments":"attachments/","_ts":"#;
+    // How the properties follow each other in an item, and in an attachment, that is shown as it was given.
+    const UP_TO_TIME: [&str; 2] = [r#"\"","_attachments":"attachments/","_ts":"#, r#"\"","_ts":"#];
     const FRONT: usize = 8;
     const BACK: usize = 12;
     let shown_ts = stamp.shown_ts.to_string();
@@ -251,9 +277,14 @@ pub(crate) fn with_final_stamp(text: &str, stamp: &Stamp) -> String {
             result.push_str(&rest[..at - FRONT]);
             result.push_str(etag);
             rest = &rest[end + BACK..];
-            let time = rest.strip_prefix(UP_TO_TIME).and_then(|it| it.strip_prefix(&shown_ts));
-            if let Some(after) = time.filter(|it| !it.starts_with(|it: char| it.is_ascii_digit())) {
-                result.push_str(UP_TO_TIME);
+            let time = UP_TO_TIME.iter().find_map(|front| {
+                let after = rest.strip_prefix(front)?.strip_prefix(&shown_ts)?;
+                Some((front, after))
+            });
+            if let Some((front, after)) =
+                time.filter(|(_, it)| !it.starts_with(|it: char| it.is_ascii_digit()))
+            {
+                result.push_str(front);
                 result.push_str(&stamp.ts.to_string());
                 rest = after;
             }
@@ -287,6 +318,12 @@ mod tests {
         };
         let is_final = stamp(77, late);
         assert_eq!(with_final_stamp(&shown(&provisional, early), &is_final), shown(&done, late));
+        let attached =
+            |etag: &ETag, ts: u32| format!(r#"{{"_etag":{:?},"_ts":{ts}}}"#, etag.as_str());
+        assert_eq!(
+            with_final_stamp(&attached(&provisional, early), &is_final),
+            attached(&done, late)
+        );
         let twice = format!("{0}ü{0}", shown(&provisional, early));
         let expected = format!("{0}ü{0}", shown(&done, late));
         assert_eq!(with_final_stamp(&twice, &is_final), expected);

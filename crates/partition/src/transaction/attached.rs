@@ -281,7 +281,7 @@ impl Running<'_> {
     /// Makes the version that the content asks for, over what the slot has now.
     fn new_attachment(&self, slot: usize, content: &AttachmentContent) -> Result<NewAttachment> {
         let slot = &self.attached.slots[slot];
-        let item = Rid::item(&self.ground.settings.container, slot.at.item);
+        let item = Rid::item(&self.context.settings.container, slot.at.item);
         let link = format!("/media/{}", Rid::attachment(&item, slot.at.number).to_media_id());
         match content {
             AttachmentContent::Json(AttachmentBody { body, link: named }) => {
@@ -341,7 +341,7 @@ impl Running<'_> {
             return Ok(*known);
         }
         let Some(base) = self.stored_with_attachments(item) else { return Ok(None) };
-        let keys = self.ground.keys;
+        let keys = self.context.keys;
         let Some(bytes) = self.view.get(&keys.attachment_name(base, id))? else { return Ok(None) };
         let name = AttachmentName::decode(&bytes)?;
         let at = AttachmentAt { item: base, number: name.number };
@@ -366,7 +366,7 @@ impl Running<'_> {
     fn attached_names(&self, item: usize) -> Result<BTreeMap<String, Has>> {
         let mut names = BTreeMap::new();
         if let Some(number) = self.stored_with_attachments(item) {
-            for (id, name) in self.view.attachment_names(self.ground.keys, number)? {
+            for (id, name) in self.view.attachment_names(self.context.keys, number)? {
                 names.insert(id, Has::Stored(name));
             }
         }
@@ -379,6 +379,23 @@ impl Running<'_> {
             }
         }
         Ok(names)
+    }
+
+    /// The attachments that the live item with this id has now, by number.
+    pub(crate) fn attached_entries(&mut self, item: &str) -> Result<BTreeMap<u32, AttachedEntry>> {
+        let item = self.existing(item)?;
+        let mut entries = BTreeMap::new();
+        for (id, has) in self.attached_names(item)? {
+            let (at, slot) = match has {
+                Has::Slot(slot) => (self.attached.slots[slot].at, Some(slot)),
+                Has::Stored(name) => {
+                    let Some(item) = self.stored_with_attachments(item) else { continue };
+                    (AttachmentAt { item, number: name.number }, None)
+                }
+            };
+            entries.insert(at.number, AttachedEntry { id, at, slot });
+        }
+        Ok(entries)
     }
 
     /// Removes all attachments of an item, which is about to be removed itself.
@@ -407,6 +424,15 @@ impl Running<'_> {
         }
         Ok(())
     }
+}
+
+/// An attachment of an item at this point of the transaction.
+#[derive(Debug)]
+pub(crate) struct AttachedEntry {
+    pub(crate) id: String,
+    pub(crate) at: AttachmentAt,
+    /// `None` for one that is as the view has it, and was not looked at.
+    pub(crate) slot: Option<usize>,
 }
 
 /// Where an attachment of an item is known from.

@@ -9,7 +9,7 @@ use super::attached::{
     Attached, AttachedBase, AttachedImage, AttachedSlot, NewAttachment, NewMedia,
 };
 use super::draft::{Deletes, Writes};
-use super::step::Ground;
+use super::step::TransactionContext;
 use crate::Result;
 use crate::attachments::{chunk_count, chunks};
 use crate::keys::AttachmentAt;
@@ -50,7 +50,7 @@ impl Attached {
     /// Compares the end with the beginning, as for items.
     pub(super) fn finish(
         self,
-        ground: &Ground,
+        context: &TransactionContext,
         next: u32,
         deletes: &mut Deletes,
     ) -> Result<Option<AttachedDraft>> {
@@ -62,11 +62,11 @@ impl Attached {
         for slot in self.slots {
             if let (Some(base), true) = (&slot.base, is_changed(&slot)) {
                 before.add(base.name.media_bytes);
-                base.delete(ground, &slot, deletes);
+                base.delete(context, &slot, deletes);
             }
             if let AttachedImage::Written(new) = slot.image {
                 after.add(new.media.bytes());
-                puts.push(AttachedPut::new(ground, slot.at, new)?);
+                puts.push(AttachedPut::new(context, slot.at, new)?);
             }
         }
         let next = if self.n_numbered > 0 { next.max(1) + self.n_numbered } else { 0 };
@@ -80,8 +80,8 @@ fn is_changed(slot: &AttachedSlot) -> bool {
 
 impl AttachedBase {
     /// Removes what the new version does not write again.
-    fn delete(&self, ground: &Ground, slot: &AttachedSlot, deletes: &mut Deletes) {
-        let keys = ground.keys;
+    fn delete(&self, context: &TransactionContext, slot: &AttachedSlot, deletes: &mut Deletes) {
+        let keys = context.keys;
         let old_chunks = chunk_count(self.name.media_bytes.unwrap_or(0));
         let new_chunks = match &slot.image {
             AttachedImage::Written(new) => {
@@ -107,14 +107,18 @@ impl AttachedBase {
 }
 
 impl AttachedPut {
-    fn new(ground: &Ground, at: AttachmentAt, new: Arc<NewAttachment>) -> Result<AttachedPut> {
+    fn new(
+        context: &TransactionContext,
+        at: AttachmentAt,
+        new: Arc<NewAttachment>,
+    ) -> Result<AttachedPut> {
         let media_bytes = new.media.bytes();
         let text_bytes = u32::try_from(new.text.len()).unwrap_or(u32::MAX);
         Ok(AttachedPut {
             at,
-            name_key: ground.keys.attachment_name(at.item, &new.id).into(),
+            name_key: context.keys.attachment_name(at.item, &new.id).into(),
             name: AttachmentName { number: at.number, text_bytes, media_bytes },
-            record: FreshAttachment::new(&ground.place, media_bytes, &new.id, &new.text)?,
+            record: FreshAttachment::new(&context.place, media_bytes, &new.id, &new.text)?,
             new,
         })
     }
@@ -124,13 +128,13 @@ impl AttachedDraft {
     /// Writes everything into the batch of a commit and moves the counters along.
     pub(super) fn seal(
         self,
-        ground: &Ground,
+        context: &TransactionContext,
         counters: &mut AttachmentCounters,
         lsn: Lsn,
         ts: u32,
         writes: &mut Writes<'_>,
     ) {
-        let keys = ground.keys;
+        let keys = context.keys;
         for put in self.puts {
             writes.put(put.name_key, put.name.encode());
             writes.put(keys.attachment(put.at).into(), put.record.stamp(lsn, ts));

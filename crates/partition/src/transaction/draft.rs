@@ -13,10 +13,10 @@ use super::attached::NewAttachment;
 use super::attached_draft::AttachedDraft;
 use super::run::Running;
 use super::slot::{Base, Image, Slot};
-use super::step::{Ground, New};
+use super::step::{New, TransactionContext};
 use crate::attachments::render as render_attachment;
-use crate::index::{Book, BookView, TermChange};
-use crate::keys::{AttachmentAt, Moment};
+use crate::index::{PathDictionary, PathDictionaryView, TermChange};
+use crate::keys::{AttachmentAt, CommitPosition};
 use crate::reader::render;
 use crate::record::{
     AttachmentRecord, Change, Fresh, Head, ItemRecord, LogicalRecord, VersionKind, VersionRecord,
@@ -141,7 +141,7 @@ pub(crate) struct Sealed {
 
 impl Running<'_> {
     pub(crate) fn finish(self, results: Vec<Done>) -> Result<Draft> {
-        let ground = self.ground;
+        let context = self.context;
         let mut deletes = Deletes::default();
         for (key, holder) in &self.uniques {
             if holder.is_none() && self.released.contains_key(key) {
@@ -156,9 +156,10 @@ impl Running<'_> {
             .filter(|(key, slot)| is_written(&self.slots[*slot]) && !stays(key, *slot))
             .collect();
         let next = self.view.attachments.next;
-        let attached = self.attached.finish(ground, next, &mut deletes)?;
-        let book = &self.view.book;
-        let slots = self.slots.into_iter().map(|slot| slot.finish(ground, book, &mut deletes));
+        let attached = self.attached.finish(context, next, &mut deletes)?;
+        let dictionary = &self.view.dictionary;
+        let slots =
+            self.slots.into_iter().map(|slot| slot.finish(context, dictionary, &mut deletes));
         let slots = slots.collect::<Result<_>>()?;
         Ok(Draft {
             results,
@@ -167,7 +168,7 @@ impl Running<'_> {
             unique_puts,
             versions: self.versions,
             attached,
-            logical_key: ground.keys.logical(&ground.place).into(),
+            logical_key: context.keys.logical(&context.place).into(),
             before: self.before,
             after: LogicalRecord { n_items: self.n_items, bytes: self.bytes, lsn: Lsn::ZERO },
         })
@@ -180,8 +181,13 @@ fn is_written(slot: &Slot) -> bool {
 
 impl Slot {
     /// Compares the end with the beginning; what happened between is of no interest to the store.
-    fn finish(self, ground: &Ground, book: &BookView, deletes: &mut Deletes) -> Result<SlotDraft> {
-        let keys = ground.keys;
+    fn finish(
+        self,
+        context: &TransactionContext,
+        dictionary: &PathDictionaryView,
+        deletes: &mut Deletes,
+    ) -> Result<SlotDraft> {
+        let keys = context.keys;
         let is_stored = matches!(self.image, Image::Stored);
         if let (Some(base), false) = (&self.base, is_stored) {
             deletes.silent.push(keys.change(base.record.moment));
@@ -193,18 +199,18 @@ impl Slot {
             (Image::Written(new), base) => {
                 let keeps_id = base.as_ref().is_some_and(|base| base.id == new.id);
                 if let (Some(base), false) = (base, keeps_id) {
-                    deletes.visible.push(keys.key(&ground.place, &base.id).into());
+                    deletes.visible.push(keys.key(&context.place, &base.id).into());
                 }
                 Some(Put {
                     record: new.record.clone(),
                     ttl: new.ttl,
-                    key: (!keeps_id).then(|| keys.key(&ground.place, &new.id).into()),
+                    key: (!keeps_id).then(|| keys.key(&context.place, &new.id).into()),
                     is_new: base.is_none(),
                 })
             }
             (Image::Absent, Some(base)) => {
-                deletes.visible.push(keys.key(&ground.place, &base.id).into());
-                deletes.silent.push(keys.member(&ground.place, base.number));
+                deletes.visible.push(keys.key(&context.place, &base.id).into());
+                deletes.silent.push(keys.member(&context.place, base.number));
                 deletes.visible.push(keys.item(base.number).into());
                 None
             }
@@ -214,10 +220,10 @@ impl Slot {
         let terms = match &self.image {
             Image::Stored => None,
             Image::Absent if self.base.is_none() => None,
-            Image::Absent => Some(TermChange::between(self.held, None, &book.rules)?),
+            Image::Absent => Some(TermChange::between(self.held, None, &dictionary.rules)?),
             Image::Written(new) => {
                 let wanted = self.wanted.map(|wanted| (wanted, new.record.text()));
-                Some(TermChange::between(self.held, wanted, &book.rules)?)
+                Some(TermChange::between(self.held, wanted, &dictionary.rules)?)
             }
         };
         Ok(SlotDraft { base: self.base, promised, put, terms })
@@ -253,9 +259,9 @@ impl Draft {
     /// `visible` receives the writes of families that writers read.
     pub(crate) fn seal(
         self,
-        ground: &Ground,
+        context: &TransactionContext,
         head: &mut Head,
-        book: &mut Book,
+        dictionary: &mut PathDictionary,
         now: u32,
         batch: &mut Batch,
         visible: &mut Vec<(Bytes, Option<Bytes>)>,
@@ -285,26 +291,26 @@ impl Draft {
         for (seq, version) in (0..u16::MAX).zip(self.versions) {
             let base = self.slots[version.slot].base.as_ref();
             let number = numbers[version.slot];
-            let mut record = version.seal(ground, base, number, lsn, ts);
+            let mut record = version.seal(context, base, number, lsn, ts);
             n_image_bytes += record.previous.len();
             if n_image_bytes > PREVIOUS_BYTES_MAX {
                 record.previous = Bytes::new();
             }
-            writes.batch.put(ground.keys.version(Moment { lsn, seq }), record.encode());
+            writes.batch.put(context.keys.version(CommitPosition { lsn, seq }), record.encode());
         }
         let mut seq = 0;
         for (slot, number) in self.slots.into_iter().zip(&numbers) {
             if let Some(change) = slot.terms {
-                change.seal(ground.keys, *number, book, writes.batch);
+                change.seal(context.keys, *number, dictionary, writes.batch);
             }
             if let Some(put) = slot.put {
                 head.has_hidden |= put.record.is_hidden();
-                put.seal(ground, *number, Moment { lsn, seq }, ts, &mut writes);
+                put.seal(context, *number, CommitPosition { lsn, seq }, ts, &mut writes);
                 seq += 1;
             }
         }
         if let Some(attached) = self.attached {
-            attached.seal(ground, &mut head.attachments, lsn, ts, &mut writes);
+            attached.seal(context, &mut head.attachments, lsn, ts, &mut writes);
         }
         count(head, self.before, self.after);
         let after = LogicalRecord { lsn, ..self.after };
@@ -318,13 +324,20 @@ impl Draft {
 }
 
 impl Put {
-    fn seal(self, ground: &Ground, number: u64, moment: Moment, ts: u32, writes: &mut Writes<'_>) {
-        let keys = ground.keys;
+    fn seal(
+        self,
+        context: &TransactionContext,
+        number: u64,
+        moment: CommitPosition,
+        ts: u32,
+        writes: &mut Writes<'_>,
+    ) {
+        let keys = context.keys;
         if let Some(key) = self.key {
             writes.put(key, encode_number(number));
         }
         if self.is_new {
-            writes.batch.put(keys.member(&ground.place, number), Bytes::new());
+            writes.batch.put(keys.member(&context.place, number), Bytes::new());
         }
         writes.put(keys.item(number).into(), self.record.stamp(moment, ts));
         writes.batch.put(keys.change(moment), Change { number, ts }.encode());
@@ -337,7 +350,7 @@ impl Put {
 impl VersionDraft {
     fn seal(
         self,
-        ground: &Ground,
+        context: &TransactionContext,
         base: Option<&Base>,
         number: u64,
         lsn: Lsn,
@@ -358,7 +371,7 @@ impl VersionDraft {
             ts,
             previous_lsn,
             previous_ts,
-            place: ground.place.clone(),
+            place: context.place.clone(),
             current: self.current.as_ref().map(copy).unwrap_or_default(),
             previous,
         }
@@ -376,19 +389,23 @@ fn count(head: &mut Head, before: LogicalRecord, after: LogicalRecord) {
 impl Done {
     /// Turns the answer into what the caller gets, once the commit is durable. `sealed` is absent when nothing was
     /// written.
-    pub(crate) fn into_outcome(self, ground: &Ground, sealed: Option<&Sealed>) -> ItemOutcome {
-        let settings = &ground.settings;
+    pub(crate) fn into_outcome(
+        self,
+        context: &TransactionContext,
+        sealed: Option<&Sealed>,
+    ) -> ItemOutcome {
+        let settings = &context.settings;
         let (body, etag, item_lsn) = match (self.shown, sealed) {
             (Shown::Unchanged { etag, lsn }, _) => (None, Some(etag), Some(lsn)),
             (Shown::Stored { number, record }, _) => {
                 let etag = record.etag();
-                let body = render(settings, number, record.text(), &etag, record.ts, None);
+                let body = render(settings, number, record.item_text(), &etag, record.ts, None);
                 (Some(body), Some(etag), Some(record.moment.lsn))
             }
             (Shown::Written { slot, new }, Some(sealed)) => {
                 let etag = ETag::from_lsn(sealed.lsn, u64::from(sealed.ts));
                 let number = sealed.numbers[slot];
-                let body = render(settings, number, new.record.text(), &etag, sealed.ts, None);
+                let body = render(settings, number, new.record.item_text(), &etag, sealed.ts, None);
                 (Some(body), Some(etag), Some(sealed.lsn))
             }
             (Shown::AttachmentStored { at, record }, _) => {

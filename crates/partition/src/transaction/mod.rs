@@ -16,10 +16,11 @@ mod step;
 mod unique;
 mod view;
 
+pub(crate) use attached::{AttachedEntry, AttachedImage, AttachedStamp};
 pub(crate) use draft::{Done, Draft, Sealed, Shown};
 pub(crate) use run::{Paused, Refusal, Running, run};
 pub(crate) use slot::{Image, Provisional, Slot};
-pub(crate) use step::{Ground, Step};
+pub(crate) use step::{Step, TransactionContext};
 pub(crate) use unique::claims as claims_of;
 pub(crate) use view::{Overlay, Pending, View};
 

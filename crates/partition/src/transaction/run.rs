@@ -10,11 +10,11 @@ use query::Statement;
 use super::attached::Attached;
 use super::draft::{Done, Draft, Shown, VersionDraft};
 use super::slot::{Base, Image, Slot};
-use super::step::{Action, Ground, New, Step};
+use super::step::{Action, New, Step, TransactionContext};
 use super::{View, unique};
 use crate::charge;
 use crate::index::{Held, Wanted};
-use crate::patch::holds;
+use crate::patch::{bytes_added, holds, names_written};
 use crate::reader::{Death, render};
 use crate::record::{ItemRecord, LogicalRecord, VersionKind, decode_number};
 use crate::{Error, Patch, Result};
@@ -38,9 +38,13 @@ impl Refusal {
 }
 
 /// Runs all steps in order; the first that fails refuses the whole.
-pub(crate) fn run(ground: &Ground, view: &View, steps: &[Step]) -> Result<Draft, Refusal> {
+pub(crate) fn run(
+    context: &TransactionContext,
+    view: &View,
+    steps: &[Step],
+) -> Result<Draft, Refusal> {
     let refuse = |error: Error| Refusal::new(0, error);
-    let mut running = Running::begin(ground, view).map_err(refuse)?;
+    let mut running = Running::begin(context, view).map_err(refuse)?;
     let mut results: Vec<Done> = Vec::with_capacity(steps.len());
     let mut n_bytes = 0;
     for (index, step) in steps.iter().enumerate() {
@@ -60,7 +64,7 @@ pub(crate) fn run(ground: &Ground, view: &View, steps: &[Step]) -> Result<Draft,
 }
 
 pub(crate) struct Running<'a> {
-    pub(super) ground: &'a Ground,
+    pub(super) context: &'a TransactionContext,
     pub(super) view: &'a View,
     pub(super) slots: Vec<Slot>,
     /// Ids looked up or changed so far; `None` means that no item has the id now.
@@ -106,9 +110,13 @@ impl<'a> Running<'a> {
         }
     }
 
-    pub(crate) fn resume(ground: &'a Ground, view: &'a View, paused: Paused) -> Running<'a> {
+    pub(crate) fn resume(
+        context: &'a TransactionContext,
+        view: &'a View,
+        paused: Paused,
+    ) -> Running<'a> {
         Running {
-            ground,
+            context,
             view,
             slots: paused.slots,
             by_id: paused.by_id,
@@ -128,22 +136,22 @@ impl<'a> Running<'a> {
         if let Some(slot) = known {
             return slot.id().map(str::to_owned).ok_or(Error::missing());
         }
-        let bytes = self.view.get(&self.ground.keys.item(number))?.ok_or(Error::missing())?;
+        let bytes = self.view.get(&self.context.keys.item(number))?.ok_or(Error::missing())?;
         let record = ItemRecord::decode(bytes)?;
-        let is_here = record.place_bytes() == self.ground.place.as_bytes();
+        let is_here = record.place_bytes() == self.context.place.as_bytes();
         if !is_here || !self.view.liveness.is_live(&record) {
             return Err(Error::missing());
         }
         Ok(parse_stored(&record)?.id().to_owned())
     }
 
-    pub(crate) fn begin(ground: &'a Ground, view: &'a View) -> Result<Running<'a>> {
-        let before = match view.get(&ground.keys.logical(&ground.place))? {
+    pub(crate) fn begin(context: &'a TransactionContext, view: &'a View) -> Result<Running<'a>> {
+        let before = match view.get(&context.keys.logical(&context.place))? {
             Some(bytes) => LogicalRecord::decode(&bytes)?,
             None => LogicalRecord::default(),
         };
         Ok(Running {
-            ground,
+            context,
             view,
             slots: Vec::new(),
             by_id: HashMap::new(),
@@ -182,7 +190,7 @@ impl<'a> Running<'a> {
         self.write(slot, new)?;
         Ok(Done {
             status: Status::CREATED,
-            charge: charge::create(self.slots[slot].weight(self.ground)),
+            charge: charge::create(self.slots[slot].weight(self.context)),
             shown: Shown::Written { slot, new: Arc::clone(new) },
         })
     }
@@ -220,9 +228,12 @@ impl<'a> Running<'a> {
         let text = self.slots[slot].text();
         let item =
             model::json::parse(text).map_err(|_| Error::Corrupt("a stored item is not JSON"))?;
-        let body = ItemBody::from_value(&patch.apply(item)?)?;
-        let new = match self.ground.new_version(&body) {
-            Ok(new) => Arc::new(new.hidden_if(step.hides)),
+        let written = names_written(&item, self.slots[slot].added());
+        let item = patch.apply(item)?;
+        let n_added = bytes_added(&item, &written);
+        let body = ItemBody::from_value(&item)?;
+        let new = match self.context.new_version(&body) {
+            Ok(new) => Arc::new(new.hidden_if(step.hides).with_added(n_added)),
             Err(Error::PartitionKeyMismatch) => return Err(Patch::touches_partition_key()),
             Err(error) => return Err(error),
         };
@@ -237,7 +248,7 @@ impl<'a> Running<'a> {
         let slot = self.existing(id)?;
         self.check_conditions(step, slot)?;
         self.look_up_terms(slot)?;
-        let charge = charge::delete(self.slots[slot].weight(self.ground));
+        let charge = charge::delete(self.slots[slot].weight(self.context));
         self.remove(slot, VersionKind::Delete)?;
         Ok(Done { status: Status::NO_CONTENT, charge, shown: Shown::Nothing })
     }
@@ -288,7 +299,7 @@ impl<'a> Running<'a> {
         if let Some(known) = self.by_id.get(id) {
             return Ok(*known);
         }
-        let Some(bytes) = self.view.get(&self.ground.keys.key(&self.ground.place, id))? else {
+        let Some(bytes) = self.view.get(&self.context.keys.key(&self.context.place, id))? else {
             return Ok(None);
         };
         let number = decode_number(&bytes)?;
@@ -299,7 +310,7 @@ impl<'a> Running<'a> {
     }
 
     fn load(&self, number: u64) -> Result<ItemRecord> {
-        let bytes = self.view.get(&self.ground.keys.item(number))?;
+        let bytes = self.view.get(&self.context.keys.item(number))?;
         ItemRecord::decode(bytes.ok_or(Error::Corrupt("a key points at no item"))?)
     }
 
@@ -321,9 +332,9 @@ impl<'a> Running<'a> {
 
     fn overwrite(&mut self, slot: usize, new: &Arc<New>) -> Result<Done> {
         self.look_up_terms(slot)?;
-        let before = self.slots[slot].weight(self.ground);
+        let before = self.slots[slot].weight(self.context);
         let n_changed = self.write(slot, new)?;
-        let charge = charge::replace(before, self.slots[slot].weight(self.ground), n_changed);
+        let charge = charge::replace(before, self.slots[slot].weight(self.context), n_changed);
         let shown = Shown::Written { slot, new: Arc::clone(new) };
         Ok(Done { status: Status::OK, charge, shown })
     }
@@ -349,7 +360,7 @@ impl<'a> Running<'a> {
         }
         self.by_id.insert(new.id.clone(), Some(slot));
         self.look_up_terms(slot)?;
-        let wanted = Wanted::of(new.record.text(), &self.view.book)?;
+        let wanted = Wanted::of(new.record.text(), &self.view.dictionary)?;
         Ok(self.slots[slot].write(new, wanted, self.view.liveness.now))
     }
 
@@ -357,15 +368,15 @@ impl<'a> Running<'a> {
     fn look_up_terms(&mut self, slot: usize) -> Result<()> {
         let slot = &mut self.slots[slot];
         if let (Some(base), None) = (&slot.base, &slot.held) {
-            slot.held = Some(Held::stored(base.record.text(), &self.view.book)?);
+            slot.held = Some(Held::stored(base.record.text(), &self.view.dictionary)?);
         }
         Ok(())
     }
 
     /// What it costs to find out that an id or a unique key of a new item is taken.
     fn conflict(&self, new: &New, is_unique_key: bool) -> Result<Charge> {
-        let n_terms = if self.ground.settings.is_indexed {
-            Wanted::of(new.record.text(), &self.view.book)?.n_counted()
+        let n_terms = if self.context.settings.is_indexed {
+            Wanted::of(new.record.text(), &self.view.dictionary)?.n_counted()
         } else {
             0
         };
@@ -374,7 +385,7 @@ impl<'a> Running<'a> {
 
     /// Checks that the logical partition may grow as asked; it may always shrink.
     pub(super) fn check_room(&self, old_bytes: u64, new_bytes: u64) -> Result<()> {
-        let limit = self.ground.settings.logical_bytes_max;
+        let limit = self.context.settings.logical_bytes_max;
         let is_over = self.bytes.saturating_sub(old_bytes) + new_bytes > limit;
         if is_over && new_bytes > old_bytes {
             return Err(Error::LogicalPartitionFull { bytes_max: limit });
@@ -418,7 +429,7 @@ impl<'a> Running<'a> {
         let claimed = match (&self.slots[slot].image, &self.slots[slot].base) {
             (Image::Written(new), _) => new.uniques.clone(),
             (Image::Stored, Some(base)) => {
-                let claimed = stored_claims(self.ground, &base.record)?;
+                let claimed = stored_claims(self.context, &base.record)?;
                 self.released.extend(claimed.iter().map(|key| (key.clone(), slot)));
                 claimed
             }
@@ -461,7 +472,7 @@ impl<'a> Running<'a> {
 
     /// Notes what happens to the slot for the all-versions feed, while the old image is still there.
     fn keep_version(&mut self, slot: usize, kind: VersionKind, current: Option<&Arc<New>>) {
-        if self.ground.settings.version_retention.is_none() {
+        if self.context.settings.version_retention.is_none() {
             return;
         }
         let from = &self.slots[slot];
@@ -478,7 +489,7 @@ impl<'a> Running<'a> {
         let slot = &self.slots[slot];
         match (slot.etag(), &slot.base) {
             (Some(etag), Some(base)) => {
-                let settings = &self.ground.settings;
+                let settings = &self.context.settings;
                 render(settings, base.number, slot.text(), &etag, base.record.ts, None)
             }
             _ => Bytes::copy_from_slice(slot.text()),
@@ -487,11 +498,14 @@ impl<'a> Running<'a> {
 }
 
 /// The unique keys that a stored item holds.
-pub(super) fn stored_claims(ground: &Ground, record: &ItemRecord) -> Result<Vec<Bytes>> {
-    if ground.settings.unique_keys.is_empty() {
+pub(super) fn stored_claims(
+    context: &TransactionContext,
+    record: &ItemRecord,
+) -> Result<Vec<Bytes>> {
+    if context.settings.unique_keys.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(unique::claims(ground, &parse_stored(record)?))
+    Ok(unique::claims(context, &parse_stored(record)?))
 }
 
 fn parse_stored(record: &ItemRecord) -> Result<ItemBody> {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use model::json::ItemText;
 use model::{ETag, Lsn};
 
-use super::step::{Ground, New};
+use super::step::{New, TransactionContext};
 use crate::charge::Weight;
 use crate::index::{Held, Wanted};
 use crate::record::ItemRecord;
@@ -70,6 +71,16 @@ impl Slot {
         }
     }
 
+    /// What was added to the item, from the comma before the first property on.
+    pub(crate) fn added(&self) -> &[u8] {
+        let text = match &self.image {
+            Image::Absent => return &[],
+            Image::Stored => self.base.as_ref().map(|base| base.record.item_text()),
+            Image::Written(new) => Some(new.record.item_text()),
+        };
+        text.map_or(&[], ItemText::added)
+    }
+
     /// The text of the item now; empty when absent.
     pub(crate) fn text(&self) -> &[u8] {
         match &self.image {
@@ -88,8 +99,8 @@ impl Slot {
     }
 
     /// What a charge needs to know of the item now. The terms of a stored one must have been looked up.
-    pub(crate) fn weight(&self, ground: &Ground) -> Weight {
-        let settings = &ground.settings;
+    pub(crate) fn weight(&self, context: &TransactionContext) -> Weight {
+        let settings = &context.settings;
         let (n_terms, has_ttl) = match &self.image {
             Image::Absent => return Weight::default(),
             Image::Stored => (

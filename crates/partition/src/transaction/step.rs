@@ -8,16 +8,16 @@ use query::Statement;
 
 use super::unique;
 use crate::attachments::{AttachmentCall, AttachmentOp};
-use crate::keys::{Keys, Place};
+use crate::keys::{Keys, LogicalPrefix};
 use crate::record::Fresh;
 use crate::{Error, ItemCall, ItemOp, Logical, Patch, Result, Settings};
 
 /// The logical partition that a transaction works in.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct TransactionContext {
     pub(crate) settings: Arc<Settings>,
     pub(crate) keys: Keys,
-    pub(crate) place: Place,
+    pub(crate) place: LogicalPrefix,
     pub(crate) key: PartitionKey,
 }
 
@@ -74,6 +74,14 @@ pub(crate) enum Action {
 }
 
 impl New {
+    /// Remembers how many bytes of its text were added.
+    pub(crate) fn with_added(mut self, n_added: usize) -> New {
+        if n_added > 0 {
+            self.record.set_added(n_added);
+        }
+        self
+    }
+
     pub(crate) fn hidden_if(mut self, hides: bool) -> New {
         if hides {
             self.record.hide();
@@ -82,10 +90,10 @@ impl New {
     }
 }
 
-impl Ground {
-    pub(crate) fn new(settings: Arc<Settings>, keys: Keys, at: &Logical) -> Ground {
-        let place = Place::new(at, &settings.definition);
-        Ground { place, key: at.key.clone(), settings, keys }
+impl TransactionContext {
+    pub(crate) fn new(settings: Arc<Settings>, keys: Keys, at: &Logical) -> TransactionContext {
+        let place = LogicalPrefix::new(at, &settings.definition);
+        TransactionContext { place, key: at.key.clone(), settings, keys }
     }
 
     /// Makes the new version that `body` asks for.
@@ -97,12 +105,13 @@ impl Ground {
             return Err(Error::PartitionKeyMismatch);
         }
         let text = body.text();
-        Ok(New {
+        let new = New {
             id: body.id().to_owned(),
             record: Fresh::new(&self.place, body.ttl(), body.n_terms(), text)?,
             ttl: body.ttl().unwrap_or(0),
             uniques: unique::claims(self, body),
-        })
+        };
+        Ok(new.with_added(body.n_added()))
     }
 
     pub(crate) fn step(&self, call: ItemCall, env: &Env) -> Result<Step> {

@@ -7,19 +7,19 @@ use bytes::Bytes;
 use model::{ItemBody, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::step::Ground;
+use super::step::TransactionContext;
 
 /// Returns the store keys that an item claims, one per unique key of the container.
-pub(crate) fn claims(ground: &Ground, body: &ItemBody) -> Vec<Bytes> {
+pub(crate) fn claims(context: &TransactionContext, body: &ItemBody) -> Vec<Bytes> {
     // Limit: the service allows ten unique keys per container, so the index fits a byte.
-    let numbered = (0..u8::MAX).zip(&ground.settings.unique_keys);
+    let numbered = (0..u8::MAX).zip(&context.settings.unique_keys);
     numbered
         .map(|(index, paths)| {
             let mut digest = Sha256::new();
             for path in paths {
                 feed(&mut digest, body.value_at(path).as_ref());
             }
-            ground.keys.unique(&ground.place, index, &digest.finalize()).into()
+            context.keys.unique(&context.place, index, &digest.finalize()).into()
         })
         .collect()
 }

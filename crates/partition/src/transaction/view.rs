@@ -7,7 +7,7 @@ use model::Lsn;
 use store::Snapshot;
 
 use crate::Result;
-use crate::index::BookView;
+use crate::index::PathDictionaryView;
 use crate::reader::Liveness;
 use crate::record::AttachmentCounters;
 
@@ -31,7 +31,7 @@ pub(crate) struct View {
     /// The last submitted commit that the view is known to show whole.
     pub(crate) base: Lsn,
     pub(crate) generation: u64,
-    pub(crate) book: BookView,
+    pub(crate) dictionary: PathDictionaryView,
     /// As of the last submitted commit.
     pub(crate) attachments: AttachmentCounters,
 }

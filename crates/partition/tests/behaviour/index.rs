@@ -31,7 +31,7 @@ fn rows(source: &dyn ItemSource, text: &str, items_max: usize) -> (Vec<Value>, u
             items_max,
             bytes_max: 4 << 20,
             deadline: None,
-            is_brief: false,
+            is_inline: false,
             continuation: continuation.as_deref(),
         };
         let page = statement(text).run(source, &request).unwrap();
@@ -262,7 +262,7 @@ async fn a_full_text_index_of_another_language_is_made_anew() {
             items_max: 9,
             bytes_max: 1 << 20,
             deadline: None,
-            is_brief: false,
+            is_inline: false,
             continuation: None,
         };
         let rows = query.run(&source, &request).unwrap().rows;

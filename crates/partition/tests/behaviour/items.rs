@@ -181,3 +181,23 @@ async fn a_destroyed_partition_leaves_no_entry_and_takes_no_write() {
     assert_eq!(snapshot.scan(store::KeyRange::all(), store::Direction::Forward).count(), 0);
     assert!(world.partition.changes(&Scope::All, None, None, limits(1)).is_err());
 }
+
+#[tokio::test]
+async fn what_a_client_adds_to_an_item_that_it_read_stays_behind_the_system_properties() {
+    const ADDED: &str = r#"{"id":"a","pk":1,"_rid":"x","_self":"x","_etag":"x","_attachments":"x","new":[1],"_ts":1}"#;
+    let world = World::new();
+    world.create(r#"{"id":"a","pk":1}"#).await.unwrap();
+    let replaced = world.replace("a", ADDED).await.unwrap().outcome.body.unwrap();
+    let names = |text: &[u8]| {
+        let value = json(text);
+        let names: Vec<_> = value.as_object().unwrap().iter().map(|it| it.0.to_owned()).collect();
+        names.join(" ")
+    };
+    let expected = "id pk _rid _self _etag _attachments new _ts";
+    assert_eq!(names(&replaced), expected);
+    let read = world.partition.read(&world.at("[1]"), "a", None).unwrap();
+    assert_eq!(read.body.unwrap(), replaced);
+    let written = world.upsert(std::str::from_utf8(&replaced).unwrap()).await.unwrap();
+    assert_eq!(names(&written.outcome.body.unwrap()), expected, "and again");
+    world.check();
+}

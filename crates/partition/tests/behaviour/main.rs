@@ -16,6 +16,7 @@ mod items;
 mod paging;
 mod patch;
 mod preconditions;
+mod script_attachments;
 mod scripts;
 mod ttl;
 mod unique_keys;

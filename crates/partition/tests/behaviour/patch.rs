@@ -15,9 +15,40 @@ async fn operations_apply_in_order_and_untouched_numbers_keep_their_text() {
         {"op":"set","path":"/addr/city","value":"Oslo"},{"op":"move","from":"/addr/zip","path":"/zip"},{"op":"remove","path":"/tags/0"}]}"#;
     let applied = world.patch("[1]", "a", patch).await.unwrap();
     let body = String::from_utf8(applied.outcome.body.unwrap().to_vec()).unwrap();
-    let user = r#"{"id":"a","pk":1,"stock":2,"n":1.10,"tags":["y"],"addr":{"city":"Oslo"},"zip":"1","_rid""#;
+    let user = r#"{"id":"a","pk":1,"stock":2,"n":1.10,"tags":["y"],"addr":{"city":"Oslo"},"_rid""#;
     assert!(body.starts_with(user), "{body}");
+    assert!(body.contains(r#","_attachments":"attachments/","zip":"1","_ts":"#), "{body}");
     assert_eq!(applied.outcome.status.code, 200);
+    world.check();
+}
+
+#[tokio::test]
+async fn what_patches_add_stands_before_the_time_until_the_item_is_replaced() {
+    let world = World::new();
+    world.create(r#"{"id":"a","pk":1,"n":1}"#).await.unwrap();
+    let names = || {
+        let item = world.read("[1]", "a").unwrap();
+        let names = item.as_object().unwrap().iter().map(|(name, _)| name.to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    for (patch, expected) in [
+        (r#"[{"op":"add","path":"/x","value":1}]"#, "id pk n _rid _self _etag _attachments x _ts"),
+        (
+            r#"[{"op":"set","path":"/n","value":[2]}]"#,
+            "id pk n _rid _self _etag _attachments x _ts",
+        ),
+        (
+            r#"[{"op":"set","path":"/y","value":2}]"#,
+            "id pk n _rid _self _etag _attachments x y _ts",
+        ),
+        (r#"[{"op":"remove","path":"/x"}]"#, "id pk n _rid _self _etag _attachments y _ts"),
+        (r#"[{"op":"remove","path":"/n"}]"#, "id pk _rid _self _etag _attachments y _ts"),
+    ] {
+        world.patch("[1]", "a", patch).await.unwrap();
+        assert_eq!(names(), expected, "{patch}");
+    }
+    world.replace("a", r#"{"id":"a","pk":1,"y":2}"#).await.unwrap();
+    assert_eq!(names(), "id pk y _rid _self _etag _attachments _ts");
     world.check();
 }
 

@@ -1,6 +1,6 @@
 //! The indexing policy: checked, completed with the service's defaults, and written in its shape.
 //!
-//! Wire: protocol.md §14.1.
+//! Wire: the service fills in what a policy leaves out, and shows the completed policy.
 
 use std::collections::HashSet;
 

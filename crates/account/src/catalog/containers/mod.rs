@@ -1,5 +1,5 @@
 //! The properties of a container: checked, completed with the service's defaults, stored and returned in
-//! its shape (protocol.md §14).
+//! its shape, as the service shows it.
 
 mod composite;
 mod computed;
@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::operation::{KEY_REQUIRED_SINCE, Options};
 use crate::policy_error::PolicyError;
 
-/// Limit: partition key paths, partitioning.md §2.1.
+/// Limit: partition key paths, the service's number for hierarchical keys.
 const KEY_PATHS_MAX: usize = 3;
 
 /// The API version from which hierarchical keys exist.

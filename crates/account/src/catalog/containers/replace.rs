@@ -1,4 +1,4 @@
-//! What a replace of a container may change (protocol.md §14.2).
+//! What a replace of a container may change as the service rules it: the partition key and the unique keys stay.
 
 use model::{Object, PartitionKeyDefinition, Value};
 

@@ -8,7 +8,7 @@ use crate::body;
 use crate::error::Result;
 use crate::policy_error::PolicyError;
 
-/// Limit: the service's numbers, partitioning.md §2.1.
+/// Limit: the service's numbers.
 const KEYS_MAX: usize = 10;
 const PATHS_MAX: usize = 16;
 

@@ -180,7 +180,7 @@ pub(super) fn changed_index(old: &Object, new: &Object) -> Option<String> {
     changed.get("path").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Wire: embeddings may be added, existing ones must stay as they are (protocol.md §14.1).
+/// Wire: embeddings may be added, existing ones must stay as they are.
 pub(super) fn is_extension(old: Option<&Object>, new: Option<&Object>) -> bool {
     let list = |policy: Option<&Object>| {
         let list = policy.and_then(|policy| policy.get("vectorEmbeddings"));

@@ -1,4 +1,4 @@
-//! Where carried entries come from: one partition, or several that are read side by side in the order of their keys.
+//! The inputs of a raw copy: one partition, or a merge of several in the order of their keys.
 //!
 //! Several have keys of their own for everything but two: places in the feeds, which are made different by shifting the
 //! later partitions' sequence numbers, and path numbers, which become the common ones.
@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Lsn;
-use store::{KeyRange, Sweep};
+use store::{BulkScan, KeyRange};
 
 use super::paths::Paths;
-use crate::index::State;
-use crate::keys::{Family, Moment, family_of, moment_of, rest, with_path, with_seq_shifted};
+use crate::index::IndexState;
+use crate::keys::{
+    CommitPosition, Family, family_of, moment_of, rest, with_path, with_seq_shifted,
+};
 use crate::reader::Reader;
 use crate::record::ItemRecord;
 use crate::{Error, Result};
 
 /// One partition that entries come from.
 #[derive(Debug)]
-pub(super) struct Leg {
+pub(super) struct Input {
     reader: Reader,
     shifts: Shifts,
 }
@@ -31,10 +33,10 @@ struct Shifts {
     version: u16,
 }
 
-/// Keys that are read from all legs together.
+/// Keys that are read from all inputs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// All families one after the other, as a single leg has them, up to the index.
+pub(super) enum CopyStage {
+    /// All families one after the other, as a single input has them, up to the index.
     Whole,
     Family(Family),
     /// The entries of the index at one path.
@@ -44,19 +46,19 @@ pub(super) enum Stage {
 }
 
 #[derive(Debug)]
-pub(super) struct Legs {
-    all: Vec<Leg>,
-    /// The stage that is being read, from each leg; empty before it begins.
+pub(super) struct Inputs {
+    all: Vec<Input>,
+    /// The stage that is being read, from each input; empty before it begins.
     scans: Vec<Peekable<Entries>>,
-    /// The common paths; `None` for a single leg, which keeps its own.
+    /// The common paths; `None` for a single input, which keeps its own.
     pub(super) paths: Option<Paths>,
     /// What the index of the successors is under.
-    pub(super) state: State,
+    pub(super) state: IndexState,
 }
 
-impl Legs {
+impl Inputs {
     /// Prepares to read these partitions. At least one; they must have settled indexes under one policy.
-    pub(super) fn new(readers: Vec<(Reader, State)>) -> Result<Option<Legs>> {
+    pub(super) fn new(readers: Vec<(Reader, IndexState)>) -> Result<Option<Inputs>> {
         let Some((_, state)) = readers.first() else { return Ok(None) };
         let mut state = state.clone();
         let mut paths = Paths::default();
@@ -69,21 +71,21 @@ impl Legs {
             state.n_paths = paths.n_paths();
         }
         let paths = (readers.len() > 1).then_some(paths);
-        let leg = |(reader, _)| Leg { reader, shifts: Shifts::default() };
-        let all = readers.into_iter().map(leg).collect();
-        Ok(Some(Legs { all, scans: Vec::new(), paths, state }))
+        let input = |(reader, _)| Input { reader, shifts: Shifts::default() };
+        let all = readers.into_iter().map(input).collect();
+        Ok(Some(Inputs { all, scans: Vec::new(), paths, state }))
     }
 
     pub(super) fn are_several(&self) -> bool {
         self.all.len() > 1
     }
 
-    /// Makes places in the feeds different. `highest` has the highest sequence numbers of each leg; false if they do not
+    /// Makes places in the feeds different. `highest` has the highest sequence numbers of each input; false if they do not
     /// fit beside each other.
     pub(super) fn shift(&mut self, highest: &[Highest]) -> bool {
         let Some(shifts) = shifts(highest) else { return false };
-        for (leg, shifts) in self.all.iter_mut().zip(shifts) {
-            leg.shifts = shifts;
+        for (input, shifts) in self.all.iter_mut().zip(shifts) {
+            input.shifts = shifts;
         }
         true
     }
@@ -91,61 +93,62 @@ impl Legs {
     /// Reads a stage on from where it was left, in the order of the keys as they will be.
     pub(super) fn read(
         &mut self,
-        stage: Stage,
+        stage: CopyStage,
         mut visit: impl FnMut(Family, &[u8], Bytes) -> Result<Goes>,
     ) -> Result<Goes> {
         if self.scans.is_empty() {
-            let legs = self.all.iter().enumerate();
-            self.scans = legs.map(|(index, leg)| self.scan(index, leg, stage).peekable()).collect();
+            let inputs = self.all.iter().enumerate();
+            self.scans =
+                inputs.map(|(index, input)| self.scan(index, input, stage).peekable()).collect();
         }
         while let Some(scan) = lowest(&mut self.scans).and_then(|at| self.scans.get_mut(at)) {
             let Some(entry) = scan.next() else { break };
-            let Entry { key, value } = entry?;
+            let CopyEntry { key, value } = entry?;
             let family = match stage {
-                Stage::Whole => family_of(&key)?,
-                Stage::Family(family) => family,
-                Stage::Path(_) => Family::Index,
-                Stage::Made => Family::IndexState,
+                CopyStage::Whole => family_of(&key)?,
+                CopyStage::Family(family) => family,
+                CopyStage::Path(_) => Family::Index,
+                CopyStage::Made => Family::IndexState,
             };
             if visit(family, &key, value)? == Goes::NoFurther {
                 return Ok(Goes::NoFurther);
             }
-            store::give_way();
+            store::yield_if_due();
         }
         self.scans.clear();
         Ok(Goes::On)
     }
 
-    fn scan(&self, index: usize, leg: &Leg, stage: Stage) -> Entries {
-        let keys = leg.reader.keys;
+    fn scan(&self, index: usize, input: &Input, stage: CopyStage) -> Entries {
+        let keys = input.reader.keys;
         let range = match (stage, &self.paths) {
-            (Stage::Made, _) => None,
-            (Stage::Whole, _) => Some(keys.between_heads()),
-            (Stage::Family(family), _) => Some(keys.family(family)),
-            (Stage::Path(number), None) => Some(keys.terms_of(number)),
-            (Stage::Path(number), Some(paths)) => {
+            (CopyStage::Made, _) => None,
+            (CopyStage::Whole, _) => Some(keys.between_heads()),
+            (CopyStage::Family(family), _) => Some(keys.family(family)),
+            (CopyStage::Path(number), None) => Some(keys.terms_of(number)),
+            (CopyStage::Path(number), Some(paths)) => {
                 paths.own(index, number).map(|own| keys.terms_of(own))
             }
         };
         let range = range.unwrap_or_else(|| KeyRange::new("", ""));
-        let sweep = Sweep::new(Arc::clone(&leg.reader.snapshot), range);
-        Entries { sweep, stage, shifts: leg.shifts }
+        let scan = BulkScan::new(Arc::clone(&input.reader.snapshot), range);
+        Entries { scan, stage, shifts: input.shifts }
     }
 }
 
-/// What one leg has of a stage.
+/// What one input has of a stage.
 #[derive(Debug)]
 struct Entries {
-    sweep: Sweep,
-    stage: Stage,
+    scan: BulkScan,
+    stage: CopyStage,
     shifts: Shifts,
 }
 
 impl Iterator for Entries {
-    type Item = Result<Entry>;
+    type Item = Result<CopyEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.sweep.next()?;
+        let entry = self.scan.next()?;
         Some(
             entry
                 .map_err(Error::from)
@@ -163,34 +166,34 @@ pub(super) enum Goes {
 
 /// An entry on its way, with the key that it will have, the incarnation aside.
 #[derive(Debug)]
-struct Entry {
+struct CopyEntry {
     key: Bytes,
     value: Bytes,
 }
 
 impl Shifts {
-    fn apply(self, stage: Stage, own: Bytes, value: Bytes) -> Result<Entry> {
+    fn apply(self, stage: CopyStage, own: Bytes, value: Bytes) -> Result<CopyEntry> {
         let mut value = value;
         let changed = match stage {
-            Stage::Path(number) => with_path(&own, number),
-            Stage::Family(Family::Change) => with_seq_shifted(&own, self.change)?,
-            Stage::Family(Family::Version) => with_seq_shifted(&own, self.version)?,
-            Stage::Family(Family::Item) if self.change > 0 => {
+            CopyStage::Path(number) => with_path(&own, number),
+            CopyStage::Family(Family::Change) => with_seq_shifted(&own, self.change)?,
+            CopyStage::Family(Family::Version) => with_seq_shifted(&own, self.version)?,
+            CopyStage::Family(Family::Item) if self.change > 0 => {
                 let record = ItemRecord::decode(value)?;
                 let seq = record.moment.seq.checked_add(self.change).ok_or(CROWDED)?;
-                value = record.at(Moment { seq, ..record.moment });
+                value = record.at(CommitPosition { seq, ..record.moment });
                 None
             }
-            Stage::Whole | Stage::Family(_) | Stage::Made => None,
+            CopyStage::Whole | CopyStage::Family(_) | CopyStage::Made => None,
         };
-        Ok(Entry { key: changed.unwrap_or(own), value })
+        Ok(CopyEntry { key: changed.unwrap_or(own), value })
     }
 }
 
 const CROWDED: Error = Error::Corrupt("sequence numbers of a merged feed do not fit");
 
 /// The scan with the lowest key; an error counts as lowest. `None` at the end of all.
-fn lowest<I: Iterator<Item = Result<Entry>>>(scans: &mut [Peekable<I>]) -> Option<usize> {
+fn lowest<I: Iterator<Item = Result<CopyEntry>>>(scans: &mut [Peekable<I>]) -> Option<usize> {
     if let [_] = scans {
         return Some(0);
     }
@@ -234,7 +237,7 @@ fn shifts(highest: &[Highest]) -> Option<Vec<Shifts>> {
     Some(all)
 }
 
-/// Looks for the highest sequence numbers of all legs, a part at a time.
+/// Looks for the highest sequence numbers of all inputs, a part at a time.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     found: Vec<Highest>,
@@ -245,21 +248,21 @@ pub(super) struct Survey {
 
 impl Survey {
     /// Looks at up to about `n_max` entries; the result when all have been seen.
-    pub(super) fn go_on(&mut self, legs: &Legs, n_max: usize) -> Result<Option<Vec<Highest>>> {
+    pub(super) fn go_on(&mut self, inputs: &Inputs, n_max: usize) -> Result<Option<Vec<Highest>>> {
         let mut n_seen = 0;
         if self.found.is_empty() {
             self.found.push(Highest::default());
         }
         loop {
-            let Some(leg) = legs.all.get(self.found.len().saturating_sub(1)) else {
-                self.found.truncate(legs.all.len());
+            let Some(input) = inputs.all.get(self.found.len().saturating_sub(1)) else {
+                self.found.truncate(inputs.all.len());
                 return Ok(Some(std::mem::take(&mut self.found)));
             };
-            let keys = leg.reader.keys;
+            let keys = input.reader.keys;
             let after = self.after;
             let range =
                 if self.is_at_versions { keys.versions(after) } else { keys.changes(after) };
-            for entry in leg.reader.scan(range) {
+            for entry in input.reader.scan(range) {
                 let moment = moment_of(&entry?.0)?;
                 if n_seen >= n_max && moment.lsn != self.after {
                     return Ok(None);

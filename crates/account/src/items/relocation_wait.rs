@@ -1,4 +1,4 @@
-//! How long a write waits while its range is being replaced.
+//! How long a write waits for the fence of a relocation before it is refused.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Waits for fences to be lifted. Made before the write is tried, so that no lift is missed.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct RelocationWait {
     lifts: Watcher,
     left: Duration,
 }
@@ -19,9 +19,9 @@ pub(super) struct Patience {
 /// Waiting is checked this often: a fence may stand on another range than the one that was lifted.
 const SLICE: Duration = Duration::from_millis(100);
 
-impl Patience {
-    pub(super) fn new(inner: &Inner) -> Patience {
-        Patience { lifts: inner.relocations.lifts(), left: WAIT_MAX }
+impl RelocationWait {
+    pub(super) fn new(inner: &Inner) -> RelocationWait {
+        RelocationWait { lifts: inner.relocations.lifts(), left: WAIT_MAX }
     }
 
     /// Waits until it is worth trying again; false when the time is over.

@@ -1,4 +1,6 @@
-//! What a relocation hears from the writer of a source: which items are touched, and whether writes still get in.
+//! Change capture: the writer of a source notes which items it touches while they are copied, and fences writes off.
+//!
+//! Invariant: an item that is written after the capture began is noted before its commit is submitted.
 
 use std::collections::BTreeSet;
 
@@ -28,14 +30,14 @@ const TOUCHED_MAX: usize = 8_000_000;
 
 /// Lives in the writer, under its lock, while the partition is the source of a relocation.
 #[derive(Debug, Default)]
-pub(crate) struct Tap {
+pub(crate) struct ChangeCapture {
     touched: Touched,
     has_overflowed: bool,
     /// No write gets in any more. Stays so for ever once another partition has taken over.
     is_fenced: bool,
 }
 
-impl Tap {
+impl ChangeCapture {
     /// Notes the items of a batch that is being submitted.
     pub(crate) fn note(&mut self, batch: &Batch) {
         for write in batch.writes() {
@@ -58,24 +60,24 @@ impl Tap {
 
 impl Partition {
     /// Starts to listen. Fails when another relocation listens already.
-    pub(super) fn tap(&self) -> Result<()> {
+    pub(super) fn start_capture(&self) -> Result<()> {
         let mut writer = self.inner().writer.lock();
-        if writer.tap.is_some() {
+        if writer.capture.is_some() {
             return Err(Error::Relocating);
         }
-        writer.tap = Some(Tap::default());
+        writer.capture = Some(ChangeCapture::default());
         Ok(())
     }
 
     /// Stops to listen and lets writes in again.
-    pub(super) fn untap(&self) {
-        self.inner().writer.lock().tap = None;
+    pub(super) fn stop_capture(&self) {
+        self.inner().writer.lock().capture = None;
     }
 
     /// Keeps every write out from now on.
     pub(super) fn fence(&self) {
-        if let Some(tap) = &mut self.inner().writer.lock().tap {
-            tap.is_fenced = true;
+        if let Some(capture) = &mut self.inner().writer.lock().capture {
+            capture.is_fenced = true;
         }
     }
 
@@ -84,15 +86,15 @@ impl Partition {
     pub(super) fn take_touched(&self) -> Result<(Lsn, Touched)> {
         let mut writer = self.inner().writer.lock();
         let lsn = writer.head.lsn;
-        match &mut writer.tap {
-            Some(tap) if tap.has_overflowed => Err(Error::RelocationBehind),
-            Some(tap) => Ok((lsn, std::mem::take(&mut tap.touched))),
+        match &mut writer.capture {
+            Some(capture) if capture.has_overflowed => Err(Error::RelocationBehind),
+            Some(capture) => Ok((lsn, std::mem::take(&mut capture.touched))),
             None => Ok((lsn, Touched::default())),
         }
     }
 
     /// Says whether the partition is the source of a relocation.
-    pub(crate) fn is_tapped(&self) -> bool {
-        self.inner().writer.lock().tap.is_some()
+    pub(crate) fn is_captured(&self) -> bool {
+        self.inner().writer.lock().capture.is_some()
     }
 }

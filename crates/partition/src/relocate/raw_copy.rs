@@ -1,7 +1,7 @@
-//! Carries the entries of partitions over to their successors as they are.
+//! Raw copy: bulk-loads the entries of partitions into their successors without decoding them.
 //!
 //! Everything is read once, in order, from one snapshot of each partition; an entry gets the prefix of the partition
-//! that it goes to, and nothing else of it changes, but for what several partitions could both have (`legs`). So each
+//! that it goes to, and nothing else of it changes, but for what several partitions could both have (`inputs`). So each
 //! successor gets its entries sorted, and the store can take them without log
 //! and memory ([`store::Store::ingest`]). Keys that begin with a place tell by it where they go; the others by the
 //! number of their item, and which numbers go where is known from the members, which come before.
@@ -16,12 +16,12 @@ use bytes::{Bytes, BytesMut};
 use query::index::IndexPolicy;
 use store::{Batch, Commit, Ingest, Store};
 
-use super::legs::{Goes, Legs, Stage, Survey};
+use super::inputs::{CopyStage, Goes, Inputs, Survey};
 use super::members::Members;
 use super::paths::Paths;
 use super::target::Counts;
 use super::{Pace, Stepped, Target};
-use crate::index::{PATHS_MAX, State};
+use crate::index::{IndexState, PATHS_MAX};
 use crate::keys::{
     Family, Keys, due_of, item_of_attached, number_of_item, number_of_member, number_of_term,
     place_bound, rest,
@@ -30,7 +30,7 @@ use crate::reader::Reader;
 use crate::record::{AttachmentName, Change, ItemRecord, LogicalRecord, PathRecord, VersionRecord};
 use crate::{Error, Result};
 
-/// What is carried of several legs, in the order of the keys, before the entries of the index.
+/// What is copied raw of several inputs, in the order of the keys, before the entries of the index.
 const FAMILIES: [Family; 8] = [
     Family::Key,
     Family::Member,
@@ -52,12 +52,12 @@ const STEP_FACTOR: usize = 8;
 const ENTRIES_PER_ITEM: usize = 8;
 
 #[derive(Debug)]
-pub(super) struct Carry {
-    legs: Legs,
+pub(super) struct RawCopy {
+    inputs: Inputs,
     /// What has to be known of several sources first.
     survey: Option<Survey>,
-    is_crowded: bool,
-    stages: Vec<Stage>,
+    has_no_room: bool,
+    stages: Vec<CopyStage>,
     /// Index into the stages.
     stage: usize,
     lanes: Lanes,
@@ -97,7 +97,7 @@ impl Lane {
     }
 }
 
-impl Carry {
+impl RawCopy {
     /// Says whether entries can go over as they are, by the state of the index: it has been built under `policy`, there is
     /// room for more paths (an index that is built anew has only those in use), and the targets have a place for everything.
     pub(super) fn is_possible<'t>(
@@ -105,11 +105,11 @@ impl Carry {
         policy: &IndexPolicy,
         source: &model::EpkRange,
         targets: impl Iterator<Item = &'t Target> + Clone,
-    ) -> Result<Option<State>> {
+    ) -> Result<Option<IndexState>> {
         let Some(state) = reader.snapshot.get(&reader.keys.index_state())? else {
             return Ok(None);
         };
-        let state = State::decode(&state)?;
+        let state = IndexState::decode(&state)?;
         let starts = targets.clone().next().is_some_and(|it| it.epks.min() <= source.min());
         let ends = targets.clone().last().is_some_and(|it| it.epks.max() >= source.max());
         let next = targets.clone().skip(1);
@@ -119,13 +119,13 @@ impl Carry {
         Ok(is_possible.then_some(state))
     }
 
-    /// Starts to carry what these see, of each of which it must be possible; `None` if it is not of all together.
+    /// Starts to copy raw what these see, of each of which it must be possible; `None` if it is not of all together.
     pub(super) fn new<'t>(
-        readers: Vec<(Reader, State)>,
+        readers: Vec<(Reader, IndexState)>,
         store: &Arc<dyn Store>,
         targets: impl ExactSizeIterator<Item = &'t Target>,
-    ) -> Result<Option<Carry>> {
-        let Some(legs) = Legs::new(readers)? else { return Ok(None) };
+    ) -> Result<Option<RawCopy>> {
+        let Some(inputs) = Inputs::new(readers)? else { return Ok(None) };
         let n_lanes = targets.len();
         let lane = |(index, target): (usize, &Target)| {
             let end = (index + 1 < n_lanes).then(|| place_bound(target.epks.max()));
@@ -141,26 +141,26 @@ impl Carry {
         };
         let lanes = targets.enumerate().map(lane).collect::<Result<_>>()?;
         let lanes = Lanes { lanes, members: Members::default() };
-        let survey = legs.are_several().then(Survey::default);
-        let stages = stages(&legs);
-        Ok(Some(Carry { legs, survey, is_crowded: false, stages, stage: 0, lanes }))
+        let survey = inputs.are_several().then(Survey::default);
+        let stages = stages(&inputs);
+        Ok(Some(RawCopy { inputs, survey, has_no_room: false, stages, stage: 0, lanes }))
     }
 
     /// The feeds of the sources do not fit into one as they are. Nothing has been written then.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.is_crowded
+    pub(super) fn has_no_room(&self) -> bool {
+        self.has_no_room
     }
 
     /// Reads as much as fits a step; it waits in the lanes until it is handed over.
     pub(super) fn fill(&mut self, pace: Pace) -> Result<Stepped> {
         let entries_max = pace.items_max.saturating_mul(ENTRIES_PER_ITEM * STEP_FACTOR);
         if let Some(survey) = &mut self.survey {
-            let Some(highest) = survey.go_on(&self.legs, entries_max)? else {
+            let Some(highest) = survey.go_on(&self.inputs, entries_max)? else {
                 return Ok(Stepped::default());
             };
             self.survey = None;
-            if !self.legs.shift(&highest) {
-                self.is_crowded = true;
+            if !self.inputs.shift(&highest) {
+                self.has_no_room = true;
                 return Ok(Stepped::default());
             }
         }
@@ -168,10 +168,10 @@ impl Carry {
         let mut n_entries = 0;
         while let Some(stage) = self.stages.get(self.stage).copied() {
             let lanes = &mut self.lanes;
-            if stage == Stage::Made {
-                lanes.put_paths(&self.legs);
+            if stage == CopyStage::Made {
+                lanes.put_paths(&self.inputs);
             }
-            let goes = self.legs.read(stage, |family, key, value| {
+            let goes = self.inputs.read(stage, |family, key, value| {
                 n_entries += 1;
                 done.moved += key.len() + value.len();
                 if family == Family::Item {
@@ -227,18 +227,18 @@ impl Carry {
     }
 }
 
-/// What is read one after the other, in the order of the keys. Path records of several legs and the state of the index
+/// What is read one after the other, in the order of the keys. Path records of several inputs and the state of the index
 /// are made when their turn comes.
-fn stages(legs: &Legs) -> Vec<Stage> {
-    let mut stages = match &legs.paths {
-        None => vec![Stage::Whole],
+fn stages(inputs: &Inputs) -> Vec<CopyStage> {
+    let mut stages = match &inputs.paths {
+        None => vec![CopyStage::Whole],
         Some(paths) => {
-            let families = FAMILIES.into_iter().map(Stage::Family);
-            families.chain(paths.numbers().into_iter().map(Stage::Path)).collect()
+            let families = FAMILIES.into_iter().map(CopyStage::Family);
+            families.chain(paths.numbers().into_iter().map(CopyStage::Path)).collect()
         }
     };
-    stages.push(Stage::Made);
-    stages.extend(ATTACHED.map(Stage::Family));
+    stages.push(CopyStage::Made);
+    stages.extend(ATTACHED.map(CopyStage::Family));
     stages
 }
 
@@ -291,14 +291,14 @@ impl Lanes {
     }
 
     /// Puts what there is one of for the whole index: the common paths of several sources, and its state.
-    fn put_paths(&mut self, legs: &Legs) {
+    fn put_paths(&mut self, inputs: &Inputs) {
         // Any incarnation does: it is replaced.
         let keys = Keys::new(0);
-        for (path, record) in legs.paths.iter().flat_map(Paths::records) {
+        for (path, record) in inputs.paths.iter().flat_map(Paths::records) {
             self.put_path(&keys.path(path), record);
         }
         for lane in &mut self.lanes {
-            lane.put(&keys.index_state(), legs.state.encode());
+            lane.put(&keys.index_state(), inputs.state.encode());
         }
     }
 

@@ -1,6 +1,9 @@
-//! What the writer knows of the index, as of the last submitted commit.
+//! The path dictionary: numbers for the paths of the index, as of the last submitted commit.
 //!
-//! Beside the rules and the numbers of paths it keeps the lists of `absent`.
+//! Keys of index entries have a number in the place of a path, which is shorter. The dictionary also has the rules of the
+//! index and the lists of `absent`.
+//!
+//! Invariant: a number, once given, means the same path for good.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,20 +12,20 @@ use query::index::IndexPolicy;
 use store::{Batch, Direction, Snapshot};
 
 use super::absent::{ABSENT_MAX, Absent};
-use super::rules::{Rules, State};
+use super::rules::{IndexState, Rules};
 use crate::Result;
 use crate::keys::{Family, Keys, number_of_item, path_of};
 use crate::record::PathRecord;
 
-// Limit: paths of one partition. Objects used as maps would otherwise grow the book without end; what stands at
+// Limit: paths of one partition. Objects used as maps would otherwise grow the dictionary without end; what stands at
 // further paths is not indexed.
 pub(crate) const PATHS_MAX: u16 = u16::MAX;
 
 type Numbers = imbl::HashMap<Arc<str>, u16>;
 
-/// The writer's book.
+/// The dictionary that the writer keeps, under its lock.
 #[derive(Debug, Clone)]
-pub(crate) struct Book {
+pub(crate) struct PathDictionary {
     rules: Arc<Rules>,
     epoch: u32,
     progress: u64,
@@ -40,16 +43,16 @@ pub(crate) struct Book {
     version: u64,
 }
 
-/// What a transaction needs of the book.
+/// What a transaction needs of the dictionary.
 #[derive(Debug, Clone)]
-pub(crate) struct BookView {
+pub(crate) struct PathDictionaryView {
     pub(crate) rules: Arc<Rules>,
     pub(crate) version: u64,
     numbers: Numbers,
     is_full: bool,
 }
 
-impl BookView {
+impl PathDictionaryView {
     pub(crate) fn number(&self, path: &str) -> Option<u16> {
         self.numbers.get(path).copied()
     }
@@ -59,11 +62,11 @@ impl BookView {
     }
 }
 
-impl Book {
-    /// The book of a partition without items.
+impl PathDictionary {
+    /// The dictionary of a partition without items.
     #[cfg(test)]
-    pub(crate) fn for_tests(policy: &IndexPolicy) -> Book {
-        Book {
+    pub(crate) fn for_tests(policy: &IndexPolicy) -> PathDictionary {
+        PathDictionary {
             rules: Arc::new(Rules::settled(policy.clone())),
             epoch: 0,
             progress: 0,
@@ -78,16 +81,20 @@ impl Book {
         }
     }
 
-    /// Reads the book of a partition with `n_items` items.
-    pub(crate) fn load(snapshot: &dyn Snapshot, keys: Keys, n_items: u64) -> Result<Book> {
+    /// Reads the dictionary of a partition with `n_items` items.
+    pub(crate) fn load(
+        snapshot: &dyn Snapshot,
+        keys: Keys,
+        n_items: u64,
+    ) -> Result<PathDictionary> {
         let state = snapshot.get(&keys.index_state())?;
         let is_state_unsaved = state.is_none();
         let state = if let Some(bytes) = state {
-            State::decode(&bytes)?
+            IndexState::decode(&bytes)?
         } else {
-            State::new(&IndexPolicy::none())
+            IndexState::new(&IndexPolicy::none())
         };
-        let mut book = Book {
+        let mut dictionary = PathDictionary {
             rules: state.rules,
             epoch: state.epoch,
             progress: state.progress,
@@ -104,22 +111,22 @@ impl Book {
             let is_few = usize::try_from(n_items).is_ok_and(|n_items| n_items <= ABSENT_MAX);
             let items = || snapshot.scan(keys.family(Family::Item), Direction::Forward);
             let numbers = || items().map(|entry| number_of_item(&entry?.0)).collect::<Result<_>>();
-            book.absent = Absent::loaded(is_few.then(numbers).transpose()?);
+            dictionary.absent = Absent::loaded(is_few.then(numbers).transpose()?);
         }
         for entry in snapshot.scan(keys.family(Family::Path), Direction::Forward) {
             let (key, value) = entry?;
             let path: Arc<str> = path_of(&key)?.into();
             let record = PathRecord::decode(&value)?;
-            book.numbers.insert(Arc::clone(&path), record.number);
+            dictionary.numbers.insert(Arc::clone(&path), record.number);
             if let Some(absent) = record.absent.filter(|_| record.epoch == state.epoch) {
-                book.absent.add(record.number, &path, absent);
+                dictionary.absent.add(record.number, &path, absent);
             }
             let text = usize::from(record.number).checked_sub(1);
-            if let Some(text) = text.and_then(|at| book.texts.get_mut(at)) {
+            if let Some(text) = text.and_then(|at| dictionary.texts.get_mut(at)) {
                 *text = path;
             }
         }
-        Ok(book)
+        Ok(dictionary)
     }
 
     /// Takes the policy of the container; the index has to be rebuilt for a new one.
@@ -143,8 +150,8 @@ impl Book {
         self.version += 1;
     }
 
-    pub(crate) fn view(&self) -> BookView {
-        BookView {
+    pub(crate) fn view(&self) -> PathDictionaryView {
+        PathDictionaryView {
             rules: Arc::clone(&self.rules),
             version: self.version,
             numbers: self.numbers.clone(),
@@ -220,7 +227,7 @@ impl Book {
             batch.put(keys.path(&path), record.encode());
         }
         if std::mem::take(&mut self.is_state_unsaved) {
-            let state = State {
+            let state = IndexState {
                 rules: Arc::clone(&self.rules),
                 epoch: self.epoch,
                 n_paths: self.n_paths,

@@ -1,23 +1,23 @@
-//! Logical partitions that are nearly full, so that somebody hears of it before they refuse writes.
+//! Tracks logical partitions that are nearly full, for a metric that warns before they refuse writes.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 
 use crate::Result;
-use crate::keys::{Family, Place, place_of};
+use crate::keys::{Family, LogicalPrefix, place_of};
 use crate::partition::Partition;
 use crate::record::LogicalRecord;
 
 // Limit: nearly full logical partitions that are remembered; with more, the figure stays at this.
-const CROWDED_MAX: usize = 1_000;
+const NEAR_FULL_MAX: usize = 1_000;
 
 /// Nearly full means this share of the limit, in percent.
 const NEARLY_PERCENT: u64 = 80;
 
 /// Lives in the writer, under its lock.
 #[derive(Debug, Default)]
-pub(crate) struct Crowd {
+pub(crate) struct NearFull {
     bytes: HashMap<Bytes, u64>,
     /// Those that nobody wrote to since the start are known too.
     is_complete: bool,
@@ -27,14 +27,14 @@ fn is_nearly_full(bytes: u64, limit: u64) -> bool {
     bytes >= (limit / 100).saturating_mul(NEARLY_PERCENT)
 }
 
-impl Crowd {
+impl NearFull {
     /// Notes the bytes of a logical partition after a write.
-    pub(crate) fn note(&mut self, place: &Place, bytes: u64, limit: u64) {
+    pub(crate) fn note(&mut self, place: &LogicalPrefix, bytes: u64, limit: u64) {
         if !is_nearly_full(bytes, limit) {
             if !self.bytes.is_empty() {
                 self.bytes.remove(place.as_bytes());
             }
-        } else if self.bytes.len() < CROWDED_MAX || self.bytes.contains_key(place.as_bytes()) {
+        } else if self.bytes.len() < NEAR_FULL_MAX || self.bytes.contains_key(place.as_bytes()) {
             self.bytes.insert(place.clone().into_bytes(), bytes);
         }
     }
@@ -47,14 +47,14 @@ impl Crowd {
 impl Partition {
     /// Looks once, after the start, for logical partitions that were nearly full before it. Does nothing where there
     /// can be none.
-    pub fn find_crowded(&self) -> Result<()> {
+    pub fn find_near_full(&self) -> Result<()> {
         let limit = self.settings().logical_bytes_max;
         {
             let mut writer = self.inner().writer.lock();
-            if writer.crowd.is_complete {
+            if writer.near_full.is_complete {
                 return Ok(());
             }
-            writer.crowd.is_complete = true;
+            writer.near_full.is_complete = true;
             if !is_nearly_full(writer.head.bytes, limit) {
                 return Ok(());
             }
@@ -67,8 +67,8 @@ impl Partition {
                 let place = place_of(&key);
                 let mut writer = self.inner().writer.lock();
                 // A write since has said something newer.
-                if !writer.crowd.bytes.contains_key(place.as_bytes()) {
-                    writer.crowd.note(&place, record.bytes, limit);
+                if !writer.near_full.bytes.contains_key(place.as_bytes()) {
+                    writer.near_full.note(&place, record.bytes, limit);
                 }
             }
         }
