@@ -1,7 +1,7 @@
 //! The account document, `GET /`: what every SDK reads first.
 //!
 //! Wire: endpoints come from the request (scheme, host, port), so that a client behind a mapped port
-//! or another host name is sent back to where it came from (facts/protocol.md §1.4). Thin-client
+//! or another host name is sent back to where it came from. Thin-client
 //! locations are never listed: their presence would switch SDKs to another protocol.
 
 use std::net::SocketAddr;
@@ -22,6 +22,8 @@ const QUERY_ENGINE: &str = r#"{"allowNewKeywords":true,"maxJoinsPerSqlQuery":10,
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) is_tls: bool,
+    /// The request is a frame of direct mode.
+    pub(crate) is_direct: bool,
     /// Our side of the connection, for clients that send no host.
     pub(crate) local: Option<SocketAddr>,
 }
@@ -146,11 +148,11 @@ pub(crate) fn document(endpoint: &str, region: &str, consistency: Consistency) -
         out.extend_from_slice(b"}],");
     }
     out.extend_from_slice(
-        br#""enableMultipleWriteLocations":false,"continuousBackupEnabled":false,"enableNRegionSynchronousCommit":false,"enablePerPartitionFailoverBehavior":false,"disableCrossRegionalHedging":false,"userReplicationPolicy":{"asyncReplication":false,"minReplicaSetSize":3,"maxReplicasetSize":4},"#,
+        br#""enableMultipleWriteLocations":false,"continuousBackupEnabled":false,"enableNRegionSynchronousCommit":false,"enablePerPartitionFailoverBehavior":false,"disableCrossRegionalHedging":false,"userReplicationPolicy":{"asyncReplication":false,"minReplicaSetSize":1,"maxReplicasetSize":2},"#,
     );
     out.extend_from_slice(consistency_policy(consistency).as_bytes());
     out.extend_from_slice(
-        br#","systemReplicationPolicy":{"minReplicaSetSize":3,"maxReplicasetSize":4},"readPolicy":{"primaryReadCoefficient":1,"secondaryReadCoefficient":1},"queryEngineConfiguration":"#,
+        br#","systemReplicationPolicy":{"minReplicaSetSize":1,"maxReplicasetSize":2},"readPolicy":{"primaryReadCoefficient":1,"secondaryReadCoefficient":1},"queryEngineConfiguration":"#,
     );
     write_string(&mut out, QUERY_ENGINE);
     out.push(b'}');
@@ -198,7 +200,13 @@ mod tests {
         is_tls: bool,
     ) -> Option<String> {
         let local = None;
-        endpoint(options, &uri.parse().unwrap(), &map(headers), Arrival { is_tls, local }).ok()
+        endpoint(
+            options,
+            &uri.parse().unwrap(),
+            &map(headers),
+            Arrival { is_tls, is_direct: false, local },
+        )
+        .ok()
     }
 
     #[test]
@@ -238,7 +246,13 @@ mod tests {
         let of = |options: &GatewayOptions, is_tls| {
             let headers = map(&[("host", "db.example:1")]);
             let uri = "/dbs/d?x".parse().unwrap();
-            let found = location(options, &uri, &headers, Arrival { is_tls, local: None }).unwrap();
+            let found = location(
+                options,
+                &uri,
+                &headers,
+                Arrival { is_tls, is_direct: false, local: None },
+            )
+            .unwrap();
             String::from_utf8(found.to_vec()).unwrap()
         };
         assert_eq!(of(&options(), false), "http://db.example:1/dbs/d?x");
@@ -263,7 +277,7 @@ mod tests {
             &options(),
             &"/".parse().unwrap(),
             &HeaderMap::new(),
-            Arrival { is_tls: false, local },
+            Arrival { is_tls: false, is_direct: false, local },
         );
         assert_eq!(found.unwrap(), "http://127.0.0.1:8081/");
     }

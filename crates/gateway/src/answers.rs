@@ -16,9 +16,9 @@ macro_rules! groups {
     ($($(#[$about:meta])* $name:ident = [$($header:literal),* $(,)?];)*) => {
         #[derive(Clone, Copy)]
         #[expect(clippy::upper_case_acronyms, non_camel_case_types, reason = "names of groups are letters and words")]
-        enum Place { $($name,)* }
+        enum GroupIndex { $($name,)* }
 
-        $($(#[$about])* pub(crate) const $name: Groups = Groups(1 << Place::$name as u32);)*
+        $($(#[$about])* pub(crate) const $name: Groups = Groups(1 << GroupIndex::$name as u32);)*
 
         /// The headers of each group.
         const HEADERS: &[(Groups, &[&str])] = &[$(($name, &[$($header,)*]),)*];
@@ -70,6 +70,9 @@ groups! {
     VALIDATION = ["x-ms-request-validation-failure"];
     REGIONS = ["x-ms-cosmos-global-nregion-committed-glsn"];
 }
+
+/// What every answer in direct mode has, errors too.
+pub(crate) const DIRECT: Groups = P.and(S).and(R).and(Y).and(N).and(CHARGE).and(ETAG).and(COUNT);
 
 impl Groups {
     pub(crate) const fn and(self, other: Groups) -> Groups {
@@ -167,6 +170,8 @@ answers! {
     WriteRefused = G A P S I Y R CHARGE L W;
     /// The catalog has no such thing, or will not have it.
     CatalogRefused = G A P S I CHARGE L;
+    /// There is a database of this name, or it cannot be made.
+    DatabaseRefused = G A P S I CHARGE W;
     ContainerRefused = G A P S CHARGE W;
     TooLarge = G A BRIEF VALIDATION;
     Throttled = G A P I Y CHARGE REGIONS;
@@ -268,6 +273,7 @@ impl Answer {
             (_, 413) => Answer::TooLarge,
             (_, 429) => Answer::Throttled,
             _ => match self {
+                Answer::DatabaseCreate => Answer::DatabaseRefused,
                 Answer::ContainerCreate if status != 404 => Answer::ContainerRefused,
                 _ if !has_range => Answer::CatalogRefused,
                 Answer::Query => Answer::QueryRefused,
@@ -317,7 +323,7 @@ mod tests {
             (Answer::ItemCreate,      By::Partition, 413, true,  Answer::TooLarge),
             (Answer::ItemRead,        By::Partition, 429, true,  Answer::Throttled),
             (Answer::ContainerCreate, By::Partition, 409, false, Answer::ContainerRefused),
-            (Answer::DatabaseCreate,  By::Partition, 409, false, Answer::CatalogRefused),
+            (Answer::DatabaseCreate,  By::Partition, 409, false, Answer::DatabaseRefused),
         ];
         for (answer, by, status, has_range, expected) in table {
             assert_eq!(answer.refused(by, status, has_range), expected, "{answer:?} {status}");

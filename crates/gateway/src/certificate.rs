@@ -11,7 +11,9 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use model::Env;
+use p12_keystore::{KeyStore, Pkcs12ImportPolicy};
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
@@ -20,6 +22,9 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
 const CHAIN_FILE: &str = "certificate.pem";
 const KEY_FILE: &str = "certificate.key";
+
+/// Characters in a line of PEM.
+const PEM_LINE: usize = 64;
 
 /// The line above the PEM block that says which names a kept certificate covers.
 const NAMES_MARK: &str = "names: ";
@@ -45,6 +50,12 @@ pub enum CertificateError {
     Made(#[from] rcgen::Error),
     #[error("no PEM certificate and private key found")]
     Pem(#[source] rustls_pki_types::pem::Error),
+    #[error(
+        "{file} is no PKCS #12 file with a certificate and its key, or the password is another one"
+    )]
+    Pfx { file: PathBuf, source: p12_keystore::error::Error },
+    #[error("{file} has no private key with its certificate")]
+    PfxEmpty { file: PathBuf },
     #[error("the certificate can not be served")]
     Served(#[from] rustls::Error),
 }
@@ -85,6 +96,26 @@ impl Certificate {
         })
     }
 
+    /// Reads the operator's own certificate chain and key from a PKCS #12 file, as .NET exports them.
+    pub fn read_pfx(file: &Path, password: &str) -> Result<Certificate, CertificateError> {
+        let failed = |source| CertificateError::File { file: file.to_owned(), source };
+        let bytes = fs::read(file).map_err(failed)?;
+        let failed = |source| CertificateError::Pfx { file: file.to_owned(), source };
+        // Relaxed: a chain need not end in a trusted root.
+        let store = KeyStore::from_pkcs12(&bytes, password, Pkcs12ImportPolicy::Relaxed);
+        let store = store.map_err(failed)?;
+        let (_, found) = store
+            .private_key_chain()
+            .filter(|(_, found)| !found.certs().is_empty())
+            .ok_or_else(|| CertificateError::PfxEmpty { file: file.to_owned() })?;
+        let blocks = found.certs().iter().map(|one| pem_block("CERTIFICATE", one.as_der()));
+        Ok(Certificate {
+            chain_pem: blocks.collect(),
+            key_pem: pem_block("PRIVATE KEY", found.key().as_der()),
+            file: Some(file.to_owned()),
+        })
+    }
+
     /// Makes a certificate that lives in memory only.
     pub fn self_signed(extra_names: &[String], env: &Env) -> Result<Certificate, CertificateError> {
         let names = names(extra_names);
@@ -109,6 +140,11 @@ impl Certificate {
     /// The chain as PEM blocks, for clients to trust.
     pub fn pem(&self) -> &str {
         self.chain_pem.find("-----BEGIN").map_or("", |start| &self.chain_pem[start..])
+    }
+
+    /// Whether we made it: then it covers the addresses of loopback.
+    pub fn is_self_signed(&self) -> bool {
+        self.chain_pem.starts_with(NAMES_MARK)
     }
 
     /// Where the chain lies, unless it lives in memory only.
@@ -167,6 +203,19 @@ fn host_name() -> Option<String> {
     name.bytes().all(is_allowed).then(|| name.to_owned())
 }
 
+fn pem_block(label: &str, der: &[u8]) -> String {
+    let base64 = BASE64.encode(der);
+    let mut lines = String::new();
+    let mut rest = base64.as_str();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(rest.len().min(PEM_LINE));
+        lines.push_str(line);
+        lines.push('\n');
+        rest = after;
+    }
+    format!("-----BEGIN {label}-----\n{lines}-----END {label}-----\n")
+}
+
 fn write(file: &Path, text: &str, is_secret: bool) -> Result<(), CertificateError> {
     let failed = |source| CertificateError::File { file: file.to_owned(), source };
     let mut options = fs::OpenOptions::new();
@@ -218,6 +267,26 @@ mod tests {
         load_or_create(dir.path(), &[], &env()).unwrap();
         let mode = fs::metadata(dir.path().join(KEY_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0);
+    }
+
+    #[test]
+    fn pkcs12_files_of_dotnet_and_openssl_are_read() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        for (name, password, chain) in [
+            ("dotnet.pfx", "p@ss w0rd", "dotnet.pem"),
+            ("modern.pfx", "secret", "openssl.pem"),
+            ("legacy.pfx", "secret", "openssl.pem"),
+        ] {
+            let file = data.join(name);
+            let read = Certificate::read_pfx(&file, password).unwrap();
+            let expected = fs::read_to_string(data.join(chain)).unwrap();
+            assert_eq!(read.pem().trim(), expected.trim(), "{name}");
+            read.server_config().unwrap();
+            let wrong = Certificate::read_pfx(&file, "another").unwrap_err();
+            assert!(matches!(wrong, CertificateError::Pfx { .. }), "{name}: {wrong}");
+        }
+        let not_one = Certificate::read_pfx(&data.join("openssl.pem"), "").unwrap_err();
+        assert!(matches!(not_one, CertificateError::Pfx { .. }), "{not_one}");
     }
 
     #[test]

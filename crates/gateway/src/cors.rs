@@ -14,7 +14,7 @@ static EXPOSED: LazyLock<HeaderValue> = LazyLock::new(|| {
 });
 
 impl Cors {
-    fn allows(&self, origin: &HeaderValue) -> bool {
+    pub(crate) fn allows(&self, origin: &HeaderValue) -> bool {
         match self {
             Cors::Off => false,
             Cors::Any => true,

@@ -2,7 +2,7 @@
 //! becomes a response.
 //!
 //! Wire: every response ≥ 400 has a JSON object body with `code` and `message` and a length, because
-//! clients read both (facts/protocol.md §5.1). Messages keep the words that SDK test suites look for.
+//! clients read both. Messages keep the words that SDK test suites look for.
 
 use account::{Facts, Failed, Refuser};
 use bytes::Bytes;
@@ -11,7 +11,13 @@ use http_body_util::Full;
 use model::{Failure, Status, json::binary::BinaryError};
 
 use self::form::Form;
-use crate::{answers::Answer, hybrid_row, manage::faults::InjectedFailure, parse::Action, respond};
+use crate::{
+    answers::Answer,
+    hybrid_row,
+    manage::faults::InjectedFailure,
+    parse::{Action, Reply},
+    respond,
+};
 
 mod form;
 
@@ -63,7 +69,7 @@ pub(crate) enum Error {
     #[error("RequestHandler.{}", handler(method))]
     MethodNotAllowed { method: String },
     #[error(
-        "Direct mode is not available: this server speaks gateway mode only. Set ConnectionMode.Gateway (.NET CosmosClientOptions.ConnectionMode) or call gatewayMode() (Java CosmosClientBuilder)."
+        "Direct mode is not available here: it needs TLS, and a host that is not an IPv6 address. Use such an endpoint, or gateway mode: ConnectionMode.Gateway (.NET CosmosClientOptions.ConnectionMode), gatewayMode() (Java CosmosClientBuilder)."
     )]
     DirectModeUnsupported,
     #[error("A partition key range can not be read alone; read the pkranges feed.")]
@@ -76,6 +82,12 @@ pub(crate) enum Error {
     NoCertificate,
     #[error("The Host header is missing or invalid.")]
     HostInvalid,
+    #[error(
+        "This server is not '{host}'. While it has the well-known key it answers to addresses, local names and names without a dot only; start it with --allow-host {host}, or with a key of its own."
+    )]
+    HostUnknown { host: String },
+    #[error("Web pages of other origins may not call this route.")]
+    OriginForeign,
 
     // How it is to be done.
     #[error("The header '{name}' was sent more than once.")]
@@ -108,6 +120,8 @@ pub(crate) enum Error {
     PartitionKey(#[from] model::PartitionKeyError),
     #[error("{0} is not supported on this resource.")]
     OperationUnsupported(&'static str),
+    #[error("The frame is invalid: {0}.")]
+    FrameInvalid(&'static str),
 
     // What it carries.
     #[error("Request size is too large")]
@@ -150,8 +164,12 @@ pub(crate) enum Error {
     // What went wrong on our side.
     #[error("The request did not complete within the allowed time.")]
     Timeout,
+    #[error("Too many answers wait to be read. Read those that were sent, then ask again.")]
+    AnswersUnread,
     #[error("The server is shutting down.")]
     Stopping,
+    #[error("The store takes no writes: {0}")]
+    NotWritable(String),
     #[error("the request task panicked: {0}")]
     Panicked(String),
 }
@@ -168,7 +186,10 @@ impl Failure for Error {
             | Self::ManagementKey => Status::UNAUTHORIZED,
             // Wire: substatus 5006, expired identity token.
             Self::IdentityExpired => Status { code: 401, sub: 5006 },
-            Self::OutsideDateWindow { .. } | Self::CorsDisabled => Status::FORBIDDEN,
+            Self::OutsideDateWindow { .. } | Self::CorsDisabled | Self::OriginForeign => {
+                Status::FORBIDDEN
+            }
+            Self::HostUnknown { .. } => Status::MISDIRECTED,
             Self::Token(error) => error.status(),
             Self::NoCertificate | Self::ManagementRoute => Status::NOT_FOUND,
             Self::Injected(failure) => failure.status,
@@ -179,7 +200,8 @@ impl Failure for Error {
                 Status::TOO_LARGE
             }
             Self::BodyTimeout | Self::Timeout => Status::REQUEST_TIMEOUT,
-            Self::Stopping => Status::UNAVAILABLE,
+            Self::Stopping | Self::NotWritable(_) => Status::UNAVAILABLE,
+            Self::AnswersUnread => Status::TOO_MANY_REQUESTS,
             Self::Panicked(_) => Status::INTERNAL,
             Self::UrlInvalid
             | Self::QueryStringUnexpected
@@ -195,6 +217,7 @@ impl Failure for Error {
             | Self::ContinuationLimitSmall
             | Self::VersionInvalid
             | Self::OperationUnsupported(_)
+            | Self::FrameInvalid(_)
             | Self::BodyInvalid { .. }
             | Self::BinaryJson(_)
             | Self::BodyEncoding { .. }
@@ -208,7 +231,11 @@ impl Failure for Error {
     }
 
     fn retry_after_ms(&self) -> Option<u64> {
-        if let Self::Injected(failure) = self { failure.retry_after_ms } else { None }
+        match self {
+            Self::Injected(failure) => failure.retry_after_ms,
+            Self::AnswersUnread => Some(UNREAD_RETRY_MS),
+            _ => None,
+        }
     }
 
     fn is_our_fault(&self) -> bool {
@@ -216,6 +243,9 @@ impl Failure for Error {
             || matches!(self, Self::Token(error) if error.is_our_fault())
     }
 }
+
+/// When to ask again for an answer that there was no room for.
+const UNREAD_RETRY_MS: u64 = 500;
 
 /// The method as the service writes it: `Post`.
 fn handler(method: &str) -> String {
@@ -264,6 +294,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) action: Action,
     /// What it would have got.
     pub(crate) answer: Answer,
+    /// It came in a frame of direct mode.
+    pub(crate) is_direct: bool,
     /// When it came and when it was refused, in milliseconds since 1970.
     pub(crate) start_ms: u64,
     pub(crate) end_ms: u64,
@@ -314,7 +346,8 @@ fn answer(
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() =
         StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    respond::facts(response.headers_mut(), kind.groups(), status, facts);
+    let reply = Reply { is_direct: asked.is_direct, ..Reply::new(asked.action) };
+    respond::facts(response.headers_mut(), reply.groups(kind), status, facts);
     if let Some(wait_ms) = error.retry_after_ms() {
         respond::retry_after(response.headers_mut(), wait_ms);
     }

@@ -29,6 +29,11 @@ pub fn partition_key_header(bytes: &[u8]) {
     assert_eq!(again.ok(), Some(key), "a key that was read can be written and read again");
 }
 
+/// What a client of direct mode sends.
+pub fn rntbd(bytes: &[u8]) {
+    crate::rntbd::fuzz(bytes);
+}
+
 /// A batch as JSON.
 pub fn batch_json(bytes: &[u8]) {
     let _ = batch_json::decode(&Bytes::copy_from_slice(bytes));

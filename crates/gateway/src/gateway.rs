@@ -14,12 +14,13 @@ use tokio::net::TcpListener;
 
 use crate::{
     account_document::Arrival,
-    auth::{KeyRing, date},
+    auth::{KeyRing, WELL_KNOWN_KEY, date},
     manage::{Operations, faults::Faults},
     media_budget::MediaBudget,
     metrics::Metrics,
     options::GatewayOptions,
-    server, service,
+    server::{self, unsent},
+    service::{self, Room},
 };
 
 /// Makes a gateway in front of `account`.
@@ -37,11 +38,13 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
         state: Arc::new(State {
             account,
             options,
+            has_well_known_key: keys.contains_text_of_any(WELL_KNOWN_KEY.as_bytes()),
             keys,
             metrics: Metrics::new(),
             faults: Faults::default(),
             operations: Operations::default(),
             media: MediaBudget::new(media_mib),
+            unsent: Arc::default(),
             started,
             n_requests: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
@@ -61,10 +64,14 @@ pub(crate) struct State {
     pub(crate) account: Arc<Account>,
     pub(crate) options: GatewayOptions,
     pub(crate) keys: KeyRing,
+    /// A key that everybody knows is among them.
+    pub(crate) has_well_known_key: bool,
     pub(crate) metrics: Metrics,
     pub(crate) faults: Faults,
     pub(crate) operations: Operations,
     pub(crate) media: MediaBudget,
+    /// What clients have not read yet.
+    pub(crate) unsent: Arc<unsent::Total>,
     /// Wire: `x-ms-last-state-change-utc`.
     pub(crate) started: HeaderValue,
     pub(crate) n_requests: AtomicU64,
@@ -82,7 +89,8 @@ impl Gateway {
     where
         B: Body<Data = Bytes> + Send + Unpin,
     {
-        service::answer(&self.state, request, Arrival { is_tls: false, local: None }).await
+        let arrival = Arrival { is_tls: false, is_direct: false, local: None };
+        service::answer(&self.state, request, arrival, Room::Any).await
     }
 
     /// Makes `/ready` answer 503, so that balancers look elsewhere before a shutdown.

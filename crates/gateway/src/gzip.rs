@@ -1,7 +1,6 @@
 //! gzip: request bodies are decoded within the body limit; answers are compressed by option only.
 //!
-//! Wire: the hosted service never compresses, and every client takes identity, so that is the default
-//! (facts/protocol.md §15).
+//! Wire: the hosted service never compresses, and every client takes identity, so that is the default.
 
 use std::io::{Read, Write};
 

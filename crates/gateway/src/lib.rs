@@ -12,12 +12,15 @@
 //! Deliberately absent: any rule about data, stores, partitions. The gateway sees only the account.
 
 mod account_document;
+mod addresses;
 mod answers;
 mod auth;
 mod batch_json;
 mod body;
+mod busy_poll;
 pub mod certificate;
 mod cors;
+mod detach_on_drop;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
@@ -26,23 +29,23 @@ mod gzip;
 mod headers;
 pub mod hybrid_row;
 mod json_scan;
-mod lasting;
-mod linger;
 mod manage;
 mod media_budget;
 mod metrics;
 mod options;
+mod origin;
 mod parse;
 mod paths;
 mod respond;
+mod rntbd;
 mod server;
 mod service;
 
 pub use self::{
     answers::answer_table,
     auth::{KeyError, Keys, WELL_KNOWN_KEY},
+    busy_poll::BusyPoll,
     gateway::{Gateway, app},
     headers::{HeaderFact, Treatment, header_table},
-    linger::Linger,
     options::{Cors, DateWindow, GatewayOptions, Limits},
 };

@@ -10,6 +10,7 @@ use std::{
 
 use account::{AccountMetrics, RangeMetrics};
 
+use crate::options::Limits;
 use crate::parse::Action;
 
 /// Upper bounds of the latency buckets, in microseconds.
@@ -22,6 +23,8 @@ pub(crate) struct Metrics {
     actions: [ActionCounts; Action::ALL.len()],
     pub(crate) connections_open: AtomicU64,
     pub(crate) connections_total: AtomicU64,
+    pub(crate) connections_refused: AtomicU64,
+    pub(crate) connections_evicted: AtomicU64,
     pub(crate) handshakes_failed: AtomicU64,
 }
 
@@ -40,6 +43,8 @@ impl Metrics {
             actions: std::array::from_fn(|_| ActionCounts::default()),
             connections_open: AtomicU64::new(0),
             connections_total: AtomicU64::new(0),
+            connections_refused: AtomicU64::new(0),
+            connections_evicted: AtomicU64::new(0),
             handshakes_failed: AtomicU64::new(0),
         }
     }
@@ -58,13 +63,26 @@ impl Metrics {
         counts.sum_us.fetch_add(took_us, Ordering::Relaxed);
     }
 
-    /// Writes everything, the account's figures included.
-    pub(crate) fn text(&self, account: &AccountMetrics) -> String {
+    /// Writes everything, the account's figures included. Without names, figures of partitions are those of all together.
+    pub(crate) fn text(
+        &self,
+        account: &AccountMetrics,
+        n_unread_bytes: usize,
+        limits: &Limits,
+        has_names: bool,
+    ) -> String {
         let mut out = Text(String::with_capacity(8 << 10));
         self.connections(&mut out);
+        out.one(
+            "orrery_unread_answer_bytes",
+            "gauge",
+            "Bytes of answers that clients have not read yet.",
+            n_unread_bytes,
+        );
+        memory_text(&mut out, account, n_unread_bytes, limits);
         self.requests(&mut out);
         self.durations(&mut out);
-        account_text(&mut out, account);
+        account_text(&mut out, account, has_names);
         out.0
     }
 
@@ -81,6 +99,18 @@ impl Metrics {
             "counter",
             "Accepted connections.",
             load(&self.connections_total),
+        );
+        out.one(
+            "orrery_connections_refused_total",
+            "counter",
+            "Connections closed at once because their address had too many.",
+            load(&self.connections_refused),
+        );
+        out.one(
+            "orrery_connections_evicted_total",
+            "counter",
+            "Idle connections closed to make room for new ones.",
+            load(&self.connections_evicted),
         );
         out.one(
             "orrery_tls_handshakes_failed_total",
@@ -134,7 +164,43 @@ impl Metrics {
     }
 }
 
-fn account_text(out: &mut Text, account: &AccountMetrics) {
+/// What takes memory, and what it may take: the parts of `--memory`, and all that the process has.
+fn memory_text(out: &mut Text, account: &AccountMetrics, n_unread_bytes: usize, limits: &Limits) {
+    let store = account.store.memory;
+    let parts = [
+        ("queries", account.query_bytes, account.query_bytes_max),
+        ("answers", n_unread_bytes, limits.unread_bytes_in_all_max),
+        ("cache", to_usize(store.cache_bytes), to_usize(store.cache_bytes_max)),
+        ("writes", to_usize(store.write_buffer_bytes), to_usize(store.write_buffer_bytes_max)),
+    ];
+    out.head("orrery_memory_used_bytes", "gauge", "Memory in use, by what uses it.");
+    for (part, used, _) in parts {
+        out.line(format_args!("orrery_memory_used_bytes{{part=\"{part}\"}} {used}"));
+    }
+    out.head("orrery_memory_limit_bytes", "gauge", "Memory that each part may use.");
+    for (part, _, limit) in parts {
+        out.line(format_args!("orrery_memory_limit_bytes{{part=\"{part}\"}} {limit}"));
+    }
+    let help = "Queries refused because other queries held the memory.";
+    out.one("orrery_queries_refused_total", "counter", help, account.n_queries_refused);
+    if let Some(bytes) = resident_bytes() {
+        out.one("orrery_memory_resident_bytes", "gauge", "Memory of the process.", bytes);
+    }
+}
+
+fn to_usize(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// `VmRSS:  123 kB` in `/proc/self/status`.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn account_text(out: &mut Text, account: &AccountMetrics, has_names: bool) {
     out.head("orrery_operations_total", "counter", "Operations of the account by status.");
     for count in &account.operations {
         let (operation, code, n) = (count.operation, count.code, count.count);
@@ -154,9 +220,31 @@ fn account_text(out: &mut Text, account: &AccountMetrics) {
         "Deleted partitions whose bytes are not yet reclaimed.",
         account.n_partitions_to_reclaim,
     );
-    partitions_text(out, account);
+    if has_names {
+        partitions_text(out, account);
+    } else {
+        nameless_text(out, &account.ranges);
+    }
     let store = &account.store;
     out.one("orrery_store_disk_bytes", "gauge", "Bytes on disk.", store.disk_bytes);
+    out.one(
+        "orrery_store_writable",
+        "gauge",
+        "1 if the store takes writes, 0 if it refuses them (disk full, or a failed write).",
+        u8::from(account.is_writable),
+    );
+    out.one(
+        "orrery_store_refused_total",
+        "counter",
+        "Batches refused because the disk has too little room.",
+        store.refused,
+    );
+    out.one(
+        "orrery_store_reopened_total",
+        "counter",
+        "Times that the store recovered by itself after it had run out of space or descriptors.",
+        store.reopened,
+    );
     out.one("orrery_store_commits_total", "counter", "Committed batches.", store.commits);
     out.one(
         "orrery_store_conflicts_total",
@@ -216,6 +304,20 @@ fn partition_lines(
             "{name}{{database=\"{database}\",container=\"{container}\",range=\"{id}\"}} {value}"
         ));
     }
+}
+
+/// What partitions have together: those who may not know their names may know that.
+fn nameless_text(out: &mut Text, ranges: &[RangeMetrics]) {
+    let sum = |figure: fn(&RangeMetrics) -> u64| ranges.iter().map(figure).sum::<u64>();
+    out.one("orrery_partitions", "gauge", "Physical partitions.", ranges.len());
+    out.one("orrery_items", "gauge", "Items of all partitions.", sum(|range| range.n_items));
+    out.one("orrery_bytes", "gauge", "Bytes of all partitions.", sum(|range| range.bytes));
+    out.one(
+        "orrery_throttled_total",
+        "counter",
+        "Requests over the throughput of their partition.",
+        sum(|range| range.n_throttled),
+    );
 }
 
 /// A name inside a label value.

@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use model::Env;
 
-use crate::{auth::Keys, linger::Linger};
+use crate::{auth::Keys, busy_poll::BusyPoll};
 
 /// How the gateway behaves. Start from [`GatewayOptions::new`] and change fields.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone)]
 pub struct GatewayOptions {
     pub keys: Keys,
@@ -17,12 +18,18 @@ pub struct GatewayOptions {
     /// The endpoint in the account document, e.g. `https://db.example:8081/`. `None` takes scheme
     /// and host of each request, so that mapped ports and other host names work.
     pub public_endpoint: Option<String>,
+    /// Names of this server beside local ones: while the well-known key is in use, no other dotted name is served.
+    pub allowed_hosts: Vec<String>,
+    /// Shows the names of databases and containers in `/metrics` to those who send no key.
+    pub names_in_metrics: bool,
     /// Honours `X-Forwarded-Proto` and `X-Forwarded-Host`: only behind a proxy that sets them.
     pub trust_forwarded: bool,
     /// The name of the only region, as clients see it.
     pub region: String,
     /// TLS on the same port as plain HTTP; `None` speaks plain HTTP only.
     pub tls: Option<rustls::ServerConfig>,
+    /// The certificate is one that we made, so it covers the addresses of loopback.
+    pub is_self_signed: bool,
     /// What `/_explorer/emulator.pem` hands out.
     pub certificate_pem: Option<String>,
     pub cors: Cors,
@@ -30,7 +37,7 @@ pub struct GatewayOptions {
     pub gzip: bool,
     pub limits: Limits,
     /// Looks for the next request before a thread of the runtime rests; the runtime must call it then.
-    pub linger: Option<Arc<Linger>>,
+    pub busy_poll: Option<Arc<BusyPoll>>,
     /// The gateway's clock: signatures are checked against it. Give it one that nobody advances,
     /// or clients with a true clock are locked out.
     pub env: Env,
@@ -73,20 +80,30 @@ pub struct Limits {
     pub media_mib_at_once_max: u32,
     /// Limit: request line and headers of one request. SDKs need at least 32 KiB.
     pub header_bytes_max: usize,
-    /// Limit: open connections; further ones wait in the listen queue.
+    /// Limit: open connections. For one more, the longest idle one is closed; if none is idle, it waits in the listen queue.
     pub connections_max: usize,
+    /// Limit: open connections from one address; further ones are closed at once.
+    pub connections_per_address_max: usize,
     /// Limit: parallel requests on one HTTP/2 connection.
     pub streams_max: u32,
     /// Limit: time until a new connection says which protocol it speaks, TLS handshake included.
     pub greeting_timeout: Duration,
-    /// Limit: time to send the headers of a request, counted from the end of the one before: it is
-    /// also how long an idle HTTP/1 connection is kept. Longer than the pools of the SDKs keep
-    /// theirs (90 s), so that a client never writes into a connection that we are closing.
+    /// Limit: time to send the headers of a request, counted from their first byte, or from the greeting for the first.
     pub header_timeout: Duration,
+    /// Limit: how long a connection without requests is kept. Longer than the pools of the SDKs keep
+    /// theirs (90 s), so that a client never writes into a connection that we are closing.
+    pub idle_timeout: Duration,
     /// Limit: time to send a body.
     pub body_timeout: Duration,
     /// Limit: time to answer; 408 afterwards.
     pub request_timeout: Duration,
+    /// Limit: a client that has answers to read must read so many bytes per second, on average over the write timeout.
+    pub write_timeout: Duration,
+    pub read_bytes_per_second_min: u64,
+    /// Limit: bytes of answers that a connection leaves unread before its next requests wait.
+    pub unread_bytes_max: usize,
+    /// Limit: the same for all connections. Requests wait, then get 429; clients that do not read are disconnected.
+    pub unread_bytes_in_all_max: usize,
     /// Limit: how long an orderly shutdown waits for requests in flight.
     pub shutdown_grace: Duration,
 }
@@ -99,12 +116,18 @@ impl Default for Limits {
             media_mib_at_once_max: 256,
             header_bytes_max: 128 << 10,
             connections_max: 10_000,
+            connections_per_address_max: usize::MAX,
             streams_max: 256,
-            greeting_timeout: Duration::from_secs(30),
-            header_timeout: Duration::from_secs(120),
+            greeting_timeout: Duration::from_secs(10),
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
             body_timeout: Duration::from_secs(60),
             request_timeout: Duration::from_secs(60),
-            shutdown_grace: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(30),
+            read_bytes_per_second_min: 4 << 10,
+            unread_bytes_max: 16 << 20,
+            unread_bytes_in_all_max: 512 << 20,
+            shutdown_grace: Duration::from_secs(3),
         }
     }
 }
@@ -117,14 +140,17 @@ impl GatewayOptions {
             date_window: Some(DateWindow::default()),
             identity_tokens: false,
             public_endpoint: None,
+            allowed_hosts: Vec::new(),
+            names_in_metrics: false,
             trust_forwarded: false,
             region: "South Central US".to_owned(),
             tls: None,
+            is_self_signed: false,
             certificate_pem: None,
             cors: Cors::Off,
             gzip: false,
             limits: Limits::default(),
-            linger: None,
+            busy_poll: None,
             env,
         }
     }

@@ -74,7 +74,7 @@ pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>,
     if let Some(media_type) = media_type {
         headers.insert(header::CONTENT_TYPE, media_type);
     }
-    self::facts(headers, answer.groups(), status, &Facts { n_items, ..facts });
+    self::facts(headers, reply.groups(answer), status, &Facts { n_items, ..facts });
     (response, body, answer)
 }
 
@@ -283,6 +283,9 @@ fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
     if let Some(percent) = facts.index_progress {
         out.with(&names::INDEX_PROGRESS, |out| put_signed(out, percent.into()));
     }
+    if let Some(percent) = facts.lazy_index_progress {
+        out.with(&names::LAZY_INDEX_PROGRESS, |out| put_signed(out, percent.into()));
+    }
     if let Some(units) = facts.min_throughput {
         out.number(&names::MIN_THROUGHPUT, units);
     }
@@ -427,6 +430,7 @@ mod tests {
             quota: Some("documentSize=1;".to_owned()),
             usage: Some("documentSize=0;".to_owned()),
             index_progress: Some(100),
+            lazy_index_progress: Some(100),
             min_throughput: Some(400),
             offer_replace_pending: Some(false),
             query_metrics: Some("a=1".to_owned()),

@@ -15,58 +15,95 @@ use std::{
 
 use account::{Call, Outcome, Principal};
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header, request::Parts};
 use http_body_util::Full;
 use hyper::body::Body;
-use model::Env;
+use model::{Env, Failure as _};
 use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
     account_document::{self, Arrival},
+    addresses::{self, AddressQuery},
     answers::{self, Answer},
     auth, body, cors,
+    detach_on_drop::DetachOnDrop,
     error::{self, Error},
     gateway::State,
     gzip,
     headers::{Name, RequestHeaders, response, writer::HeaderWriter},
-    lasting::Lasting,
-    manage,
+    manage, origin,
     parse::{self, Action, Parsed, Reply},
     paths::{Path, Target},
     respond,
+    rntbd::DirectFacts,
+    server::unsent::Unsent,
 };
 
 /// What those hear who only ask whether there is a server.
 const READY: &[u8] = b"{\"ready\":true}";
+const ALIVE: &[u8] = b"{\"alive\":true}";
+
+/// Stands where the official emulator has its explorer: scripts wait for that page.
+const EXPLORER: &[u8] = include_bytes!("explorer.html");
+
+/// Whether there is room for an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Room<'a> {
+    Any,
+    /// What its connection has not read decides.
+    Within(&'a Unsent),
+    None,
+}
+
+impl Room<'_> {
+    /// Refuses an answer that would have to wait in memory with too many others. What was written is written: its answer
+    /// is as long as what the client sent, and passes.
+    fn check(self, response: &Response<Full<Bytes>>, action: Action) -> Result<(), Error> {
+        let n_bytes = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+        match self {
+            Room::Within(unsent) if !action.is_write() && !unsent.has_room(n_bytes) => {
+                Err(Error::AnswersUnread)
+            }
+            Room::Any | Room::Within(_) | Room::None => Ok(()),
+        }
+    }
+}
 
 /// Answers one request, whatever it is.
 pub(crate) async fn answer<B>(
     state: &Arc<State>,
     request: Request<B>,
     arrival: Arrival,
+    room: Room<'_>,
 ) -> Response<Full<Bytes>>
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
-    let _under_way = state.options.linger.as_ref().map(|linger| linger.begin());
+    let _in_flight = state.options.busy_poll.as_ref().map(|busy_poll| busy_poll.begin());
     let env = &state.options.env;
     let start = env.monotonic();
     let (parts, body) = request.into_parts();
     let activity = activity_id(state, &parts);
     let span = tracing::debug_span!("request", method = %parts.method, activity = text(&activity));
-    let mut reply = Reply::new(Action::Refused);
+    let mut reply = Reply { is_direct: arrival.is_direct, ..Reply::new(Action::Refused) };
     let (mut response, kind) = {
-        let caught = {
+        let caught = if matches!(room, Room::None) {
+            Err(Error::AnswersUnread.into())
+        } else {
             let handled = pin!(handle(state, &parts, body, arrival, &mut reply));
             caught(handled).instrument(span.clone()).await
         };
+        let caught = caught.and_then(|(response, kind)| {
+            room.check(&response, reply.action)?;
+            Ok((response, kind))
+        });
         let asked = |reply: Reply| {
             let end_ms = env.now_ms();
             let took_ms = u64::try_from((env.monotonic().saturating_sub(start)).as_millis());
             let start_ms = end_ms.saturating_sub(took_ms.unwrap_or_default());
-            let Reply { action, answer, .. } = reply;
-            error::Asked { activity: text(&activity), action, answer, start_ms, end_ms }
+            let Reply { action, answer, is_direct, .. } = reply;
+            error::Asked { activity: text(&activity), action, answer, is_direct, start_ms, end_ms }
         };
         match caught {
             Ok(answered) => answered,
@@ -79,7 +116,7 @@ where
     let action = reply.action;
     span.in_scope(|| tracing::debug!(action = action.name(), status, ?took, "answered"));
     state.metrics.count(action, status, took);
-    let groups = kind.groups();
+    let groups = reply.groups(kind);
     let has_location = groups.has(answers::L) && parts.method != Method::POST;
     let around = respond::Around {
         activity,
@@ -175,6 +212,17 @@ async fn handle<B>(
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
+    // Wire: HTTP/1.1 has one Host, no more and no less. Requests that came over no socket need none, and frames have none.
+    if !arrival.is_direct
+        && parts.version == Version::HTTP_11
+        && arrival.local.is_some()
+        && parts.headers.get_all(header::HOST).iter().count() != 1
+    {
+        return Err(Error::HostInvalid.into());
+    }
+    if state.has_well_known_key && !arrival.is_direct {
+        origin::check_host(&state.options, &parts.uri, &parts.headers)?;
+    }
     if let Some(page) = page(state, parts)? {
         *asked = Reply::new(Action::Page);
         return Ok((page, Answer::Page));
@@ -187,6 +235,12 @@ where
             Err(manage::Failed::Refused(error)) => Err(error.into()),
             Err(manage::Failed::Account(error)) => Err(Failure::Failed(error.into())),
         };
+    }
+    if addresses::is_route(parts.uri.path()) {
+        *asked = Reply::new(Action::AccountRead);
+        // Boxed, as above.
+        let body = Box::pin(addresses(state, parts, arrival)).await?;
+        return Ok((content(StatusCode::OK, "application/json", body), Answer::Account));
     }
     let path = Path::of(&parts.uri)?;
     let target = path.target()?;
@@ -230,9 +284,14 @@ where
     let body = body::read(body, bytes_max, limits).await?;
     let encoding = headers.get(Name::ContentEncoding)?;
     let body = gzip::decode(body, encoding, bytes_max)?;
-    let request = parse::Request { method: &parts.method, headers: &headers, body };
-    let Parsed { operation, options, reply } = parse::parse(target, &request)?;
+    let is_direct = arrival.is_direct;
+    let request = parse::Request { method: &parts.method, headers: &headers, body, is_direct };
+    let Parsed { operation, mut options, reply } = parse::parse(target, &request)?;
+    let reply = Reply { is_direct, ..reply };
     *asked = reply;
+    if let Some(facts) = parts.extensions.get::<DirectFacts>() {
+        options.cached_container_rid.clone_from(&facts.container_rid);
+    }
     if let Some(fault) = state.faults.take(reply.action, path.text(), &headers) {
         tokio::time::sleep(fault.delay).await;
         if let Some(failure) = fault.failure {
@@ -244,6 +303,37 @@ where
         *bytes = turn.hold(std::mem::take(bytes));
     }
     Ok(finish(state, &headers, outcome, reply)?)
+}
+
+/// Where the replicas of a partition listen.
+async fn addresses(state: &Arc<State>, parts: &Parts, arrival: Arrival) -> Result<Bytes, Failure> {
+    if parts.method != Method::GET {
+        return Err(Error::RouteMethod { method: error::excerpt(parts.method.as_str()) }.into());
+    }
+    // Wire: direct mode is always inside of TLS.
+    if state.options.tls.is_none() {
+        return Err(Error::DirectModeUnsupported.into());
+    }
+    let query = AddressQuery::parse(&parts.uri)?;
+    let headers = RequestHeaders::collect(&parts.headers)?;
+    let State { options, keys, account, .. } = &**state;
+    let principal =
+        auth::authenticate(options, keys, account, &parts.method, &query.path, &headers)?;
+    let answered = addresses::answer(account, options, principal, &query, parts, arrival).await;
+    answered.map_err(|failed| match failed {
+        addresses::Failed::Refused(error) => Failure::Refused(error),
+        addresses::Failed::Account(failed) => Failure::Failed(failed),
+    })
+}
+
+/// Answers a frame that is no request.
+pub(crate) fn refuse(state: &State, refused: &Error, activity: &str) -> Response<Full<Bytes>> {
+    let now_ms = state.options.env.now_ms();
+    let Reply { action, answer, .. } = Reply::new(Action::Refused);
+    let (start_ms, end_ms) = (now_ms, now_ms);
+    let asked = error::Asked { activity, action, answer, is_direct: true, start_ms, end_ms };
+    state.metrics.count(action, refused.status().code, Duration::ZERO);
+    error::refuse(refused, asked).0
 }
 
 /// Runs a call within the time limit.
@@ -260,7 +350,7 @@ async fn execute(
     let limit = state.options.limits.request_timeout;
     let result = if reply.action.is_write() {
         let account = Arc::clone(&state.account);
-        let write = Lasting::new(async move { account.execute(call).await });
+        let write = DetachOnDrop::new(async move { account.execute(call).await });
         within(limit, pin!(write)).await.ok_or(Error::Timeout)?
     } else {
         // Boxed, because the future of a request is moved several times before anybody asks the account.
@@ -312,7 +402,7 @@ fn account_read(
     Ok(response)
 }
 
-/// Pages beside the protocol, open to everybody: readiness, metrics, certificate, preflights.
+/// Pages beside the protocol, open to everybody: probes, metrics, certificate, preflights.
 fn page(state: &State, parts: &Parts) -> Result<Option<Response<Full<Bytes>>>, Error> {
     if parts.method == Method::OPTIONS {
         return cors::preflight(&state.options.cors, &parts.headers).map(Some);
@@ -324,9 +414,21 @@ fn page(state: &State, parts: &Parts) -> Result<Option<Response<Full<Bytes>>>, E
     }
     let page = match path {
         "/ready" if state.is_stopping.load(Ordering::Relaxed) => return Err(Error::Stopping),
+        "/ready" if let Err(error) = state.account.check_writable() => {
+            return Err(Error::NotWritable(error.to_string()));
+        }
         "/ready" => content(StatusCode::OK, "application/json", Bytes::from_static(READY)),
+        "/alive" => content(StatusCode::OK, "application/json", Bytes::from_static(ALIVE)),
+        "/status" => content(StatusCode::OK, "application/json", status(state).into()),
+        "/_explorer" | "/_explorer/" | "/_explorer/index.html" => {
+            content(StatusCode::OK, "text/html; charset=utf-8", Bytes::from_static(EXPLORER))
+        }
         "/metrics" => {
-            let text = state.metrics.text(&state.account.metrics());
+            let has_names =
+                state.options.names_in_metrics || manage::has_any_key(state, &parts.headers);
+            let account = state.account.metrics();
+            let unread = state.unsent.bytes();
+            let text = state.metrics.text(&account, unread, &state.options.limits, has_names);
             content(StatusCode::OK, "text/plain; version=0.0.4", text.into())
         }
         "/_explorer/emulator.pem" => {
@@ -339,6 +441,13 @@ fn page(state: &State, parts: &Parts) -> Result<Option<Response<Full<Bytes>>>, E
         return Err(Error::RouteMethod { method: error::excerpt(parts.method.as_str()) });
     }
     Ok(Some(page))
+}
+
+/// What the probes say, in one answer.
+fn status(state: &State) -> String {
+    let is_ready = !state.is_stopping.load(Ordering::Relaxed);
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{{\"alive\":true,\"ready\":{is_ready},\"version\":\"{version}\"}}")
 }
 
 fn content(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Full<Bytes>> {

@@ -154,8 +154,9 @@ async fn scripts(walk: &mut Walk, server: &Server) {
     assert_eq!(conflicts.header("x-ms-resource-quota"), Some("conflicts=0;"));
     let procedure = r#"{"id":"p","body":"function () { getContext().getResponse().setBody(1); }"}"#;
     server.send(Call::post("/dbs/d/colls/c/sprocs", procedure)).await;
-    walk.step(server, "Execute", 200, Call::post("/dbs/d/colls/c/sprocs/p", "[]").key_header("a"))
-        .await;
+    let execute = Call::post("/dbs/d/colls/c/sprocs/p", "[]").key_header("a");
+    let executed = walk.step(server, "Execute", 200, execute).await;
+    assert_eq!(executed.header("x-ms-alt-content-path"), Some("dbs/d/colls/c/sprocs/p"));
     walk.step(server, "ScriptDelete", 204, Call::delete("/dbs/d/colls/c/sprocs/p")).await;
 }
 
@@ -243,7 +244,8 @@ async fn refusals(walk: &mut Walk, server: &Server) {
         .step(server, "CatalogRefused", 404, Call::post("/dbs/d/colls/none/docs", r#"{"id":"1"}"#))
         .await;
     assert_eq!(missing.substatus(), 0);
-    let taken = walk.step(server, "CatalogRefused", 409, Call::post("/dbs", r#"{"id":"d"}"#)).await;
+    let taken =
+        walk.step(server, "DatabaseRefused", 409, Call::post("/dbs", r#"{"id":"d"}"#)).await;
     assert_ne!(taken.header("x-ms-request-charge"), Some("0"));
     let large = format!(r#"{{"id":"l","pk":"a","t":"{}"}}"#, "x".repeat(3 << 20));
     walk.step(server, "TooLarge", 413, Call::create("a", large)).await;

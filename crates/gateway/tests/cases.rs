@@ -17,9 +17,12 @@
 //!                               `< empty` means that there is no body
 //! ```
 //!
+//! A line of a body `@each 0..100 TEXT` stands for the text with each number in the place of `#`, parted by commas;
+//! `{{x*1000}}` in a body for a thousand `x`.
+//!
 //! Requests are signed with the primary key. `> authorization: none` sends no signature,
 //! `> authorization: key NAME` signs with `secondary` or `read-only`, anything else is sent as is.
-//! `> @gzip` and `> @cors ORIGIN` in front of the first case set options of the server.
+//! `> @gzip`, `> @cors ORIGIN` and `> @ranges N` in front of the first case set options of the server.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
@@ -105,13 +108,16 @@ async fn run(file: &str, text: &str) -> Vec<String> {
     if all[0].request.iter().all(|line| line.starts_with('@')) {
         settings = all.remove(0).request;
     }
-    let server = Server::start_with(|options| {
+    let ranges = settings.iter().find_map(|setting| setting.strip_prefix("@ranges "));
+    let n_ranges = ranges.map_or(2, |count| count.parse().expect("a count of ranges"));
+    let server = Server::start_over(n_ranges, |options| {
         for setting in &settings {
             match setting.split_once(' ').unwrap_or((setting, "")) {
                 ("@gzip", _) => options.gzip = true,
                 ("@identity", _) => options.identity_tokens = true,
                 ("@cors", origin) => options.cors = gateway::Cors::Origins(vec![origin.to_owned()]),
                 ("@public", endpoint) => options.public_endpoint = Some(endpoint.to_owned()),
+                ("@ranges", _) => {}
                 _ => panic!("{file}: unknown setting {setting}"),
             }
         }
@@ -138,6 +144,27 @@ fn filled(text: &str, names: &HashMap<String, String>) -> String {
     filled
 }
 
+/// Writes out what a line of a body says for short.
+fn expanded(line: &str) -> String {
+    let mut text = line.to_owned();
+    if let Some(each) = line.strip_prefix("@each ") {
+        let (numbers, part) = each.split_once(' ').expect("@each FROM..TO TEXT");
+        let (from, to) = numbers.split_once("..").expect("FROM..TO");
+        let numbers = from.parse::<u32>().unwrap()..to.parse::<u32>().unwrap();
+        let parts = numbers.map(|number| part.replace('#', &number.to_string()));
+        text = parts.collect::<Vec<_>>().join(",");
+    }
+    while let Some((before, rest)) = text.split_once("{{") {
+        let repeated = rest.split_once("}}").and_then(|(inside, after)| {
+            let (part, count) = inside.split_once('*')?;
+            Some((part.repeat(count.parse().ok()?), after))
+        });
+        let Some((part, after)) = repeated else { break };
+        text = format!("{before}{part}{after}");
+    }
+    text
+}
+
 fn call(exchange: &Exchange, names: &HashMap<String, String>) -> Call {
     let mut lines = exchange.request.iter().map(|line| filled(line, names));
     let first = lines.next().expect("a request line");
@@ -160,7 +187,7 @@ fn call(exchange: &Exchange, names: &HashMap<String, String>) -> Call {
             }
         }
     }
-    let body = lines.collect::<Vec<_>>().join("\n");
+    let body = lines.map(|line| expanded(&line)).collect::<Vec<_>>().join("\n");
     Call { body: body.into(), ..call }
 }
 

@@ -269,7 +269,7 @@ async fn bad_paths_answer_400() {
     let table = [
         ("/foo", 400), ("/dbs/d/docs", 400), ("/dbs/d/colls/c/nothing", 400), ("/dbs/a%2Fb", 400), ("/dbs/%FF", 400),
         ("/dbs/d/colls/c/docs/1/x", 400), ("/dbs//colls", 400), ("/dbs/d?x=1", 400), ("/dbs/d/colls/c/docs?y", 400), ("/a/b/c/d/e/f/g/h/i/j/k", 400),
-        ("/addresses/?$resolveFor=dbs", 400), ("/dbs/d/colls/c/docs/1/attachments/", 400), ("/dbs/d/colls/c/docs/1/attachments/a/b", 400), ("/media", 400), ("/media/zzzz", 404), ("/dbs/d/colls/c/pkranges/0", 400),
+        ("/addresses/", 400), ("/addresses/?$resolveFor=%2F..%2Fx", 401), ("/dbs/d/colls/c/docs/1/attachments/", 400), ("/dbs/d/colls/c/docs/1/attachments/a/b", 400), ("/media", 400), ("/media/zzzz", 404), ("/dbs/d/colls/c/pkranges/0", 400),
         ("/dbs/..", 404), ("/dbs/%00", 404), ("/dbs/none", 404), ("/dbs/none/colls/c", 404), ("/offers/zzzz", 404),
     ];
     for (path, status) in table {
@@ -277,6 +277,4 @@ async fn bad_paths_answer_400() {
         assert_eq!(reply.status, status, "{path}: {}", reply.text());
         reply.assert_error(status);
     }
-    let direct = server.send(Call::get("/addresses/").unsigned()).await;
-    assert!(direct.text().contains("ConnectionMode.Gateway"), "{}", direct.text());
 }

@@ -4,10 +4,12 @@
 
 mod support;
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use account::{Account, AccountOptions};
 use gateway::Limits;
-use support::{Call, Client, Protocol, Server, status_of, tls};
+use model::Env;
+use support::{Call, Client, Protocol, START_MS, Server, status_of, tls};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -38,7 +40,10 @@ async fn every_protocol_works_on_the_same_port() {
 
 #[tokio::test]
 async fn the_account_document_points_back_to_where_the_client_came_from() {
-    let server = Server::start().await;
+    let named = |options: &mut gateway::GatewayOptions| {
+        options.allowed_hosts = vec!["db.example".to_owned()];
+    };
+    let server = Server::start_with(named).await;
     for protocol in Protocol::ALL {
         let mut client = Client::connect(&server, protocol).await;
         let read = client.send(Call::get("/")).await;
@@ -281,11 +286,44 @@ async fn shutdown_lets_a_request_finish_and_drops_idle_connections() {
     assert!(TcpStream::connect(server.address).await.is_err());
 }
 
+/// A full disk or a failed write: balancers look elsewhere, and whoever looks at the metrics sees why.
+#[tokio::test]
+async fn a_store_that_takes_no_writes_is_not_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let env = Env::fixed(7, START_MS);
+    let settings = store::EmbeddedOptions {
+        durability: store::Durability::Fsync,
+        cache_bytes: store::CACHE_BYTES_DEFAULT,
+        env: env.clone(),
+    };
+    let store = store::open_embedded(folder.path(), &settings).unwrap();
+    let options = AccountOptions::default();
+    let account = Account::open(Arc::clone(&store), options, env.clone()).await.unwrap();
+    let server = Server::start_on(account, env, |_| {}).await;
+    for (status, is_writable) in [(200, 1), (503, 0)] {
+        let ready = server.send(Call::get("/ready").unsigned()).await;
+        assert_eq!(ready.status, status, "{}", ready.text());
+        let metrics = server.send(Call::get("/metrics").unsigned()).await.text();
+        assert!(metrics.contains(&format!("\norrery_store_writable {is_writable}\n")), "{metrics}");
+        store.close().unwrap();
+    }
+}
+
 #[tokio::test]
 async fn pages_beside_the_protocol_need_no_key() {
     let server = Server::start().await.with_container().await;
     let ready = server.send(Call::get("/ready").unsigned()).await;
     assert_eq!((ready.status, ready.text().as_str()), (200, "{\"ready\":true}"));
+    let alive = server.send(Call::get("/alive").unsigned()).await;
+    assert_eq!((alive.status, alive.text().as_str()), (200, "{\"alive\":true}"));
+    let status = server.send(Call::get("/status").unsigned()).await.text();
+    assert!(status.starts_with("{\"alive\":true,\"ready\":true"), "{status}");
+    for path in ["/_explorer/index.html", "/_explorer/", "/_explorer"] {
+        let page = server.send(Call::get(path).unsigned()).await;
+        assert_eq!(page.status, 200, "{path}");
+        assert!(page.text().contains("emulator.pem"), "{}", page.text());
+    }
+    server.send(Call::post("/alive", "").unsigned()).await.assert_error(405);
     server.send(Call::create("a", r#"{"id":"1","pk":"a"}"#)).await;
     let metrics = server.send(Call::get("/metrics").unsigned()).await;
     assert_eq!(metrics.status, 200);
@@ -304,6 +342,10 @@ async fn pages_beside_the_protocol_need_no_key() {
     }
     server.gateway.announce_stop();
     server.send(Call::get("/ready").unsigned()).await.assert_error(503);
+    // It still lives, and says so: a supervisor must not kill it while it stops in order.
+    assert_eq!(server.send(Call::get("/alive").unsigned()).await.status, 200);
+    let status = server.send(Call::get("/status").unsigned()).await.text();
+    assert!(status.starts_with("{\"alive\":true,\"ready\":false"), "{status}");
     server.send(Call::post("/metrics", "").unsigned()).await.assert_error(405);
 }
 

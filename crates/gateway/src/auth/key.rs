@@ -93,6 +93,11 @@ impl KeyRing {
         // Every key is compared, so that time says nothing about which one matched.
         all.fold(false, |found, key| is_equal(key.text.as_bytes(), text) | found)
     }
+
+    /// Says whether `text` is one of the keys, those that only read included.
+    pub(crate) fn contains_text_of_any(&self, text: &[u8]) -> bool {
+        self.keys.iter().fold(false, |found, key| is_equal(key.text.as_bytes(), text) | found)
+    }
 }
 
 impl std::fmt::Debug for Keys {

@@ -1,7 +1,7 @@
 //! Signatures made with an account key: HMAC-SHA256 over verb, resource type, link and date.
 //!
 //! Wire: SDKs disagree in small ways about the link (name or lower-cased rid, decoded or as sent), so
-//! a few candidates are tried (facts/protocol.md §2.2; the Go SDK signs the encoded form). Each
+//! a few candidates are tried (the Go SDK signs the encoded form). Each
 //! candidate is derived from the path of this request alone and names the resource of this request.
 //!
 //! Hot path: the first candidate with the primary key matches nearly always; no allocation there.

@@ -126,6 +126,7 @@ mod tests {
             activity: "id-1",
             action: Action::ItemRead,
             answer: Answer::ItemRead,
+            is_direct: false,
             start_ms: 1_700_000_000_123,
             end_ms: 1_700_000_000_124,
         };

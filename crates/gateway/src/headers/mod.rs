@@ -26,15 +26,15 @@ pub(crate) struct RequestHeaders<'a> {
 const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
-enum Entry {
+enum HeaderEntry {
     Used(Name),
     Refused(&'static HeaderFact),
 }
 
 /// Known names by length: a few per length, so a lookup is a few comparisons.
-static BY_LENGTH: LazyLock<Vec<Vec<(&'static str, Entry)>>> = LazyLock::new(|| {
-    let used = USED.iter().map(|name| (name.text(), Entry::Used(*name)));
-    let refused = REFUSED.iter().map(|fact| (fact.name, Entry::Refused(fact)));
+static BY_LENGTH: LazyLock<Vec<Vec<(&'static str, HeaderEntry)>>> = LazyLock::new(|| {
+    let used = USED.iter().map(|name| (name.text(), HeaderEntry::Used(*name)));
+    let refused = REFUSED.iter().map(|fact| (fact.name, HeaderEntry::Refused(fact)));
     let mut by_length = vec![Vec::new(); NAME_BYTES_MAX + 1];
     for (name, entry) in used.chain(refused) {
         if let Some(bucket) = by_length.get_mut(name.len()) {
@@ -53,8 +53,8 @@ impl<'a> RequestHeaders<'a> {
             let name = name.as_str();
             let bucket = by_length.get(name.len()).map_or(&[][..], Vec::as_slice);
             match bucket.iter().find(|(known, _)| *known == name) {
-                Some((_, Entry::Used(name))) => headers.set(*name, value)?,
-                Some((_, Entry::Refused(fact))) => refuse(fact, value)?,
+                Some((_, HeaderEntry::Used(name))) => headers.set(*name, value)?,
+                Some((_, HeaderEntry::Refused(fact))) => refuse(fact, value)?,
                 None => {}
             }
         }

@@ -45,6 +45,7 @@ names! {
     INDEX_UTILIZATION = "x-ms-cosmos-index-utilization";
     QUERY_ADVICE = "x-ms-cosmos-query-advice";
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
+    LAZY_INDEX_PROGRESS = "x-ms-documentdb-collection-lazy-indexing-progress";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     XP_ROLE = "x-ms-xp-role";

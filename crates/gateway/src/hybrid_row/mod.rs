@@ -2,7 +2,7 @@
 //!
 //! A body is a `RecordIO` stream: one segment row, then per record a header row (length and CRC-32)
 //! and the row itself. A row is `0x81`, a schema id, a presence byte, fixed columns, present variable
-//! columns and sparse columns. Everything is little-endian (facts/protocol.md §6.7).
+//! columns and sparse columns. Everything is little-endian.
 //!
 //! ```text
 //! 81 F0D8FF7F 01 0A000000            segment, 10 bytes long

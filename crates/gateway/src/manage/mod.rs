@@ -20,7 +20,7 @@ use http_body_util::Full;
 use hyper::body::Body;
 use model::{Object, Value, json};
 
-use crate::{auth::WELL_KNOWN_KEY, body, error::Error, gateway::State};
+use crate::{body, error::Error, gateway::State, origin};
 use emulator::EmulatorRoute;
 pub(crate) use emulator::Operations;
 use faults::Rule;
@@ -110,8 +110,11 @@ async fn answer_emulator<B>(
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
-    if !state.keys.contains_text(WELL_KNOWN_KEY.as_bytes()) {
+    if !state.has_well_known_key {
         check_key(state, &parts.headers)?;
+    } else if check_key(state, &parts.headers).is_err() {
+        // Every web page knows these routes, too.
+        origin::check_page(&state.options, &parts.uri, &parts.headers)?;
     }
     let limits = &state.options.limits;
     let body = body::read(body, limits.body_bytes_max, limits).await?;
@@ -123,13 +126,19 @@ where
 
 /// Every key that may write is good; comparing takes the same time whatever was sent.
 fn check_key(state: &State, headers: &HeaderMap) -> Result<(), Error> {
+    let is_good = bearer(headers).is_some_and(|key| state.keys.contains_text(key.as_bytes()));
+    is_good.then_some(()).ok_or(Error::ManagementKey)
+}
+
+/// Says whether the request has any key of the account.
+pub(crate) fn has_any_key(state: &State, headers: &HeaderMap) -> bool {
+    bearer(headers).is_some_and(|key| state.keys.contains_text_of_any(key.as_bytes()))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let (scheme, key) = header.and_then(|text| text.split_once(' ')).unwrap_or_default();
-    if scheme.eq_ignore_ascii_case("bearer") && state.keys.contains_text(key.trim().as_bytes()) {
-        Ok(())
-    } else {
-        Err(Error::ManagementKey)
-    }
+    let (scheme, key) = header?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
 }
 
 fn parse(body: &[u8]) -> Result<Value, Error> {

@@ -80,6 +80,15 @@ pub(super) fn delete_logical_partition(
     finish(container, ItemAction::DeleteLogicalPartition, reply, request, options)
 }
 
+/// `HEAD` of a container: where one of its ranges stands.
+pub(super) fn head(
+    container: Link,
+    request: &Request<'_>,
+    options: Options,
+) -> Result<Parsed, Error> {
+    finish(container, ItemAction::Head, Reply::new(Action::ReadFeed), request, options)
+}
+
 /// `POST …/sprocs/{id}`
 pub(super) fn execute(
     container: Link,

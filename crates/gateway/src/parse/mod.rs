@@ -18,7 +18,12 @@ use model::json::binary;
 pub(crate) use self::attachments::brings_media;
 pub(crate) use self::batch::{BATCH_CALLS_MAX, fuzz_hybrid_row};
 pub(crate) use self::query::text_and_parameters;
-use crate::{answers::Answer, error::Error, headers::RequestHeaders, paths::Target};
+use crate::{
+    answers::{self, Answer, Groups},
+    error::Error,
+    headers::RequestHeaders,
+    paths::Target,
+};
 
 /// A request whose principal is known and whose body has arrived.
 #[derive(Debug)]
@@ -26,6 +31,8 @@ pub(crate) struct Request<'a> {
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a RequestHeaders<'a>,
     pub(crate) body: Bytes,
+    /// It came in a frame of direct mode, which knows HEAD.
+    pub(crate) is_direct: bool,
 }
 
 /// What to ask the account, and how to answer the client.
@@ -46,6 +53,8 @@ pub(crate) struct Reply {
     pub(crate) batch_form: BatchForm,
     /// The client asked for binary JSON.
     pub(crate) is_binary: bool,
+    /// It came in a frame of direct mode.
+    pub(crate) is_direct: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +130,13 @@ impl Reply {
             minimal: false,
             batch_form: BatchForm::Json,
             is_binary: false,
+            is_direct: false,
         }
+    }
+
+    /// The headers that an answer of this kind has. Wire: in direct mode all of them tell where the partition stands.
+    pub(crate) fn groups(self, answer: Answer) -> Groups {
+        if self.is_direct { answer.groups().and(answers::DIRECT) } else { answer.groups() }
     }
 }
 

@@ -19,6 +19,7 @@ pub(super) fn options(headers: &RequestHeaders<'_>) -> Result<Options, Error> {
         session: headers.session()?,
         consistency: headers.consistency()?,
         intended_container_rid: text(Name::IntendedContainerRid)?,
+        cached_container_rid: None,
         throughput: headers.throughput()?,
         token_seconds: headers.token_seconds()?,
         wants_quota: headers.is_on(Name::QuotaInfo)?,

@@ -117,7 +117,7 @@ mod tests {
         map.insert("content-type", HeaderValue::from_static(content_type));
         let headers = RequestHeaders::collect(&map).unwrap();
         let body = Bytes::copy_from_slice(body.as_bytes());
-        Request { method: &Method::POST, headers: &headers, body }.query_text()
+        Request { method: &Method::POST, headers: &headers, body, is_direct: false }.query_text()
     }
 
     #[test]

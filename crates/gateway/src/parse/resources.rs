@@ -41,7 +41,7 @@ pub(super) fn feed(
         return Err(Error::OperationUnsupported("A change feed"));
     }
     let (operation, action) = match *request.method {
-        Method::GET => {
+        Method::GET | Method::HEAD if may_read(request) => {
             // Wire: a plain feed ignores it.
             options.if_none_match = None;
             (Operation::List { owner, kind }, Action::ResourceRead)
@@ -90,6 +90,11 @@ pub(super) fn one(
     if kind == ResourceKind::StoredProcedure && *request.method == Method::POST {
         return items::execute(owner, id, request, options);
     }
+    if kind == ResourceKind::Container && *request.method == Method::HEAD && request.is_direct {
+        let mut container = owner;
+        container.segments.push((kind, id));
+        return items::head(container, request, options);
+    }
     let mut link = owner;
     link.segments.push((kind, id));
     let (operation, action) = match *request.method {
@@ -104,6 +109,11 @@ pub(super) fn one(
     };
     let answer = Answer::of_resource(kind, request.method);
     Ok(Parsed { operation, options, reply: Reply { answer, ..Reply::new(action) } })
+}
+
+/// Wire: HEAD is asked in direct mode only.
+fn may_read(request: &Request<'_>) -> bool {
+    *request.method == Method::GET || request.is_direct
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

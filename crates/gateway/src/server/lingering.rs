@@ -45,18 +45,18 @@ impl Unread {
 pub(super) struct Lingering<S> {
     stream: S,
     unread: Unread,
-    linger: Option<Linger>,
+    busy_poll: Option<BusyPoll>,
 }
 
 #[derive(Debug)]
-struct Linger {
+struct BusyPoll {
     end: Pin<Box<Sleep>>,
     n_bytes: usize,
 }
 
 impl<S> Lingering<S> {
     pub(super) fn new(stream: S, unread: Unread) -> Lingering<S> {
-        Lingering { stream, unread, linger: None }
+        Lingering { stream, unread, busy_poll: None }
     }
 }
 
@@ -97,18 +97,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.linger.is_none() {
+        if this.busy_poll.is_none() {
             ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
             if !this.unread.is_set() {
                 return Poll::Ready(Ok(()));
             }
         }
-        let end = || Linger { end: Box::pin(tokio::time::sleep(LINGER_TIME)), n_bytes: 0 };
-        this.linger.get_or_insert_with(end).poll(&mut this.stream, context)
+        let end = || BusyPoll { end: Box::pin(tokio::time::sleep(LINGER_TIME)), n_bytes: 0 };
+        this.busy_poll.get_or_insert_with(end).poll(&mut this.stream, context)
     }
 }
 
-impl Linger {
+impl BusyPoll {
     /// Reads until the client closes, or the limits are reached.
     fn poll(
         &mut self,

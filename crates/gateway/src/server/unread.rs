@@ -16,17 +16,27 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::lingering::Unread;
+use super::{lingering::Unread, unsent::Count};
 
 /// Limit: what is thrown away of a request so that its connection lives on, and how long that may take.
 const REST_BYTES_MAX: u64 = 1 << 20;
 const REST_TIME: Duration = Duration::from_millis(500);
 
-/// The body of an answer, and what was not read of its request.
+/// The body of an answer, counted as long as it is unread, and what was not read of its request.
 #[derive(Debug)]
 pub(super) struct Answered {
     body: Full<Bytes>,
+    count: Option<Count>,
     _rest: Option<Incoming>,
+}
+
+impl Answered {
+    /// `count` is told how long the body is.
+    pub(super) fn new(body: Full<Bytes>, count: impl FnOnce(usize) -> Option<Count>) -> Answered {
+        let n_bytes = body.size_hint().lower();
+        let count = count(usize::try_from(n_bytes).unwrap_or(usize::MAX));
+        Answered { body, count, _rest: None }
+    }
 }
 
 impl Body for Answered {
@@ -37,7 +47,13 @@ impl Body for Answered {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        match (frame, self.count.take()) {
+            (Poll::Ready(Some(Ok(frame))), Some(count)) => {
+                Poll::Ready(Some(Ok(frame.map_data(|bytes| count.hold(bytes)))))
+            }
+            (frame, _) => frame,
+        }
     }
 
     fn is_end_stream(&self) -> bool {
@@ -51,7 +67,7 @@ impl Body for Answered {
 
 /// The answer to a request over HTTP/1.1 whose body may have a rest.
 pub(super) async fn over_http1(
-    mut response: Response<Full<Bytes>>,
+    mut response: Response<Answered>,
     mut rest: Incoming,
     unread: &Unread,
     expects_to_be_asked: bool,
@@ -64,13 +80,13 @@ pub(super) async fn over_http1(
         unread.set();
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| Answered { body, _rest: None })
+    response
 }
 
 /// The answer to a request over HTTP/2 whose body may have a rest.
-pub(super) fn over_http2(response: Response<Full<Bytes>>, rest: Incoming) -> Response<Answered> {
+pub(super) fn over_http2(response: Response<Answered>, rest: Incoming) -> Response<Answered> {
     let rest = (!rest.is_end_stream()).then_some(rest);
-    response.map(|body| Answered { body, _rest: rest })
+    response.map(|body| Answered { _rest: rest, ..body })
 }
 
 /// Says whether the client waits to be asked before it sends a body: who is refused need not be.

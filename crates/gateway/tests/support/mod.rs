@@ -62,8 +62,16 @@ impl Server {
 
     /// Starts a server whose options `change` has changed.
     pub(crate) async fn start_with(change: impl FnOnce(&mut GatewayOptions)) -> Server {
+        Server::start_over(2, change).await
+    }
+
+    /// Starts a server whose containers have `n_ranges` ranges.
+    pub(crate) async fn start_over(
+        n_ranges: u32,
+        change: impl FnOnce(&mut GatewayOptions),
+    ) -> Server {
         let env = Env::fixed(7, START_MS);
-        let options = AccountOptions { min_partitions: 2, ..AccountOptions::default() };
+        let options = AccountOptions { min_partitions: n_ranges, ..AccountOptions::default() };
         let account =
             Account::open(store::open_memory(), options, env.clone()).await.expect("account");
         Server::start_on(account, env, change).await

@@ -1,7 +1,9 @@
-//! Writes that end in an orderly way, also when nobody waits for them any more.
+//! Detaches a future on drop: a write runs to its end though its client has gone or its time is up.
 //!
-//! A write runs in the task of its connection. Only one that is left halfway, because the client went or the time was
-//! up, gets a task of its own: to give every write one wakes another thread twice.
+//! A write runs in the task of its connection. Only one that is dropped halfway gets a task of its own: to spawn one for
+//! every write would wake another thread twice.
+//!
+//! Invariant: a future that panicked is not polled again.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,15 +11,15 @@ use std::task::{Context, Poll};
 use tokio::runtime::Handle;
 
 /// A future that goes on when it is dropped.
-pub(crate) struct Lasting<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
+pub(crate) struct DetachOnDrop<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
 
-impl<T: Send + 'static> Lasting<T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Lasting<T> {
-        Lasting(Some(Box::pin(future)))
+impl<T: Send + 'static> DetachOnDrop<T> {
+    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> DetachOnDrop<T> {
+        DetachOnDrop(Some(Box::pin(future)))
     }
 }
 
-impl<T: Send + 'static> Future for Lasting<T> {
+impl<T: Send + 'static> Future for DetachOnDrop<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
@@ -31,7 +33,7 @@ impl<T: Send + 'static> Future for Lasting<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Lasting<T> {
+impl<T: Send + 'static> Drop for DetachOnDrop<T> {
     fn drop(&mut self) {
         let Some(future) = self.0.take() else { return };
         // Without a runtime the server has ended, and the write with it.
@@ -54,7 +56,7 @@ mod tests {
         let go_on = Arc::new(Notify::new());
         let (done, is_done) = oneshot::channel();
         let waits = Arc::clone(&go_on);
-        let mut lasting = Lasting::new(async move {
+        let mut lasting = DetachOnDrop::new(async move {
             waits.notified().await;
             done.send(7).unwrap();
         });
@@ -66,11 +68,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_done_or_has_panicked_is_over() {
-        let mut lasting = Lasting::new(async { 7 });
+        let mut lasting = DetachOnDrop::new(async { 7 });
         assert_eq!(futures_poll(&mut lasting).await, Poll::Ready(7));
         assert_eq!(futures_poll(&mut lasting).await, Poll::Pending);
         let (held, is_dropped) = oneshot::channel::<()>();
-        let lasting: Lasting<()> = Lasting::new(async move {
+        let lasting: DetachOnDrop<()> = DetachOnDrop::new(async move {
             let _held = held;
             panic!("a bug");
         });
@@ -78,7 +80,7 @@ mod tests {
         is_dropped.await.unwrap_err();
     }
 
-    async fn futures_poll<T: Send + Unpin + 'static>(lasting: &mut Lasting<T>) -> Poll<T> {
+    async fn futures_poll<T: Send + Unpin + 'static>(lasting: &mut DetachOnDrop<T>) -> Poll<T> {
         std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *lasting).poll(context))).await
     }
 }

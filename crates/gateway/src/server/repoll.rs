@@ -1,8 +1,10 @@
-//! A future that is polled until it is settled.
+//! Polls a future again at once when it woke itself, instead of going through the scheduler.
 //!
 //! hyper hands the body of a request to its handler through a channel within one task, so every request with a body
 //! wakes the very task that is running. The runtime would put the task into its queue once more and wake another thread
-//! to look there, which costs more than many requests do. Here the task goes on by itself.
+//! to look there, which costs more than many requests do.
+//!
+//! Invariant: no wake is lost, and a future that keeps waking itself yields after a few polls.
 
 use std::{
     pin::Pin,
@@ -17,8 +19,8 @@ use std::{
 // by waking it.
 const POLLS_MAX: usize = 3;
 
-/// Nobody polls: a wake goes to the task.
-const RESTING: u8 = 0;
+/// Not being polled: a wake goes to the task.
+const IDLE: u8 = 0;
 /// A poll is under way: a wake is only noted.
 const POLLED: u8 = 1;
 /// It was woken while it was polled.
@@ -26,61 +28,62 @@ const WOKEN: u8 = 2;
 
 /// Polls `future` again at once when it was woken meanwhile.
 #[derive(Debug)]
-pub(super) struct Settled<F> {
+pub(super) struct RepollOnSelfWake<F> {
     future: Pin<Box<F>>,
-    bell: Option<Arc<Bell>>,
+    waker_state: Option<Arc<SelfWaker>>,
 }
 
-/// Where wakes arrive.
+/// The waker that the future sees.
 #[derive(Debug)]
-struct Bell {
+struct SelfWaker {
     state: AtomicU8,
     task: Waker,
 }
 
-impl Wake for Bell {
+impl Wake for SelfWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         let noted = self.state.compare_exchange(POLLED, WOKEN, Ordering::AcqRel, Ordering::Acquire);
-        if noted == Err(RESTING) {
+        if noted == Err(IDLE) {
             self.task.wake_by_ref();
         }
     }
 }
 
-impl<F> Settled<F> {
-    pub(super) fn new(future: F) -> Settled<F> {
-        Settled { future: Box::pin(future), bell: None }
+impl<F> RepollOnSelfWake<F> {
+    pub(super) fn new(future: F) -> RepollOnSelfWake<F> {
+        RepollOnSelfWake { future: Box::pin(future), waker_state: None }
     }
 
-    /// The bell of the task that polls; another one when the future changed its task.
-    fn bell(&mut self, task: &Waker) -> Arc<Bell> {
-        match &self.bell {
-            Some(bell) if bell.task.will_wake(task) => Arc::clone(bell),
+    /// The waker of the task that polls; another one when the future changed its task.
+    fn waker_state(&mut self, task: &Waker) -> Arc<SelfWaker> {
+        match &self.waker_state {
+            Some(waker_state) if waker_state.task.will_wake(task) => Arc::clone(waker_state),
             Some(_) | None => {
-                let bell = Arc::new(Bell { state: AtomicU8::new(RESTING), task: task.clone() });
-                self.bell = Some(Arc::clone(&bell));
-                bell
+                let waker_state =
+                    Arc::new(SelfWaker { state: AtomicU8::new(IDLE), task: task.clone() });
+                self.waker_state = Some(Arc::clone(&waker_state));
+                waker_state
             }
         }
     }
 }
 
-impl<F: Future> Future for Settled<F> {
+impl<F: Future> Future for RepollOnSelfWake<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let bell = self.bell(context.waker());
-        let waker = Waker::from(Arc::clone(&bell));
+        let waker_state = self.waker_state(context.waker());
+        let waker = Waker::from(Arc::clone(&waker_state));
         for _ in 0..POLLS_MAX {
-            bell.state.store(POLLED, Ordering::Release);
+            waker_state.state.store(POLLED, Ordering::Release);
             if let Poll::Ready(done) = self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Poll::Ready(done);
             }
-            if bell.state.swap(RESTING, Ordering::AcqRel) == POLLED {
+            if waker_state.state.swap(IDLE, Ordering::AcqRel) == POLLED {
                 return Poll::Pending;
             }
         }
@@ -105,7 +108,7 @@ mod tests {
         }
     }
 
-    fn poll_once<F: Future>(future: &mut Settled<F>, task: &Arc<Task>) -> Poll<F::Output> {
+    fn poll_once<F: Future>(future: &mut RepollOnSelfWake<F>, task: &Arc<Task>) -> Poll<F::Output> {
         let waker = Waker::from(Arc::clone(task));
         Pin::new(future).poll(&mut Context::from_waker(&waker))
     }
@@ -113,7 +116,7 @@ mod tests {
     #[test]
     fn a_wake_of_itself_is_another_poll() {
         let (task, mut n_polls) = (Arc::new(Task::default()), 0);
-        let mut future = Settled::new(poll_fn(|context| {
+        let mut future = RepollOnSelfWake::new(poll_fn(|context| {
             n_polls += 1;
             context.waker().wake_by_ref();
             if n_polls == 2 { Poll::Ready(()) } else { Poll::Pending }
@@ -125,7 +128,7 @@ mod tests {
     #[test]
     fn what_always_wakes_itself_waits_for_its_turn() {
         let (task, mut n_polls) = (Arc::new(Task::default()), 0);
-        let mut future = Settled::new(poll_fn(|context| {
+        let mut future = RepollOnSelfWake::new(poll_fn(|context| {
             n_polls += 1;
             context.waker().wake_by_ref();
             Poll::<()>::Pending
@@ -139,7 +142,7 @@ mod tests {
     fn a_wake_between_polls_goes_to_the_task_at_hand() {
         let (first, second) = (Arc::new(Task::default()), Arc::new(Task::default()));
         let mut kept = None;
-        let mut future = Settled::new(poll_fn(|context| {
+        let mut future = RepollOnSelfWake::new(poll_fn(|context| {
             kept = Some(context.waker().clone());
             Poll::<()>::Pending
         }));
@@ -159,7 +162,7 @@ mod tests {
                 numbers.blocking_send(n).unwrap();
             }
         });
-        let counted = Settled::new(async move {
+        let counted = RepollOnSelfWake::new(async move {
             let mut n_numbers = 0;
             while arriving.recv().await.is_some() {
                 n_numbers += 1;

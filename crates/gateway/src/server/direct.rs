@@ -1,0 +1,278 @@
+//! One connection of direct mode: frames in, responses out in whatever order they are ready.
+//!
+//! The task of the connection reads frames, answers point reads at once, and spawns a task for everything else, so
+//! that a long query holds up nobody. Responses that are ready together are written together.
+//!
+//! Invariants: requests in flight and their bytes are bounded, and reading stops at the bound (back-pressure);
+//! responses are whole frames, never interleaved; a client that does not read is dropped after a time.
+
+use std::{future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Body as _;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf},
+    task::{JoinError, JoinSet},
+    time::{Instant, timeout},
+};
+
+use super::{
+    connection_table::{Entry, Verdict},
+    unsent::{Count, Running},
+};
+use crate::{
+    account_document::Arrival,
+    error::Error,
+    gateway::State,
+    rntbd::{Decoded, Decoder, DirectRequest, Echo, Frame, context, request, response},
+    service::{self, Room},
+};
+
+/// Limit: requests of one connection that are under way. SDKs keep to 30 unless told otherwise.
+const REQUESTS_MAX: usize = 256;
+
+/// Limit: bytes of payloads of requests that are under way; one request is always let in.
+const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// Limit: responses are written out before more of them gather than this.
+const OUT_BYTES_MAX: usize = 1 << 20;
+
+/// Limit: how long a client may take to read what it asked for.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+const READ_BUFFER_BYTES: usize = 16 << 10;
+
+/// A response that is ready.
+#[derive(Debug)]
+struct Answered {
+    echo: Echo,
+    response: Response<Full<Bytes>>,
+    /// Counts a long answer until it is written.
+    count: Option<Count>,
+    /// What the request held while it was under way.
+    n_bytes: usize,
+}
+
+struct Connection<S> {
+    state: Arc<State>,
+    entry: Arc<Entry>,
+    arrival: Arrival,
+    version: String,
+    reader: ReadHalf<S>,
+    writer: WriteHalf<S>,
+    decoder: Decoder,
+    incoming: BytesMut,
+    outgoing: BytesMut,
+    /// What the answers in `outgoing` count for.
+    counts: Vec<Count>,
+    under_way: JoinSet<Answered>,
+    bytes_under_way: usize,
+}
+
+/// Serves a connection whose first bytes are a frame, until the client leaves, breaks the protocol, or it is told to end.
+pub(super) async fn serve<S>(
+    state: &Arc<State>,
+    stream: S,
+    entry: &Arc<Entry>,
+    arrival: Arrival,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let (reader, writer) = tokio::io::split(stream);
+    let mut connection = Connection {
+        state: Arc::clone(state),
+        entry: Arc::clone(entry),
+        arrival,
+        version: String::new(),
+        reader,
+        writer,
+        decoder: Decoder::new(state.options.limits.body_bytes_max),
+        incoming: BytesMut::with_capacity(READ_BUFFER_BYTES),
+        outgoing: BytesMut::new(),
+        counts: Vec::new(),
+        under_way: JoinSet::new(),
+        bytes_under_way: 0,
+    };
+    let is_open = timeout(state.options.limits.greeting_timeout, connection.negotiate()).await;
+    if is_open.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?? {
+        entry.negotiated();
+        connection.run().await?;
+    }
+    connection.writer.shutdown().await
+}
+
+impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
+    /// Answers the first frame; says whether the connection goes on.
+    async fn negotiate(&mut self) -> io::Result<bool> {
+        let frame = loop {
+            match self.decoder.next(&mut self.incoming).map_err(broken)? {
+                Decoded::Frame(frame) => break frame,
+                Decoded::TooLarge(_) => return Err(io::ErrorKind::InvalidData.into()),
+                Decoded::Incomplete if self.read().await? == 0 => return Ok(false),
+                Decoded::Incomplete => {}
+            }
+        };
+        let negotiated = context::answer(&frame).map_err(broken)?;
+        self.writer.write_all(&negotiated.answer).await?;
+        self.writer.flush().await?;
+        self.version = negotiated.version.clone().unwrap_or_default();
+        Ok(negotiated.version.is_some())
+    }
+
+    async fn read(&mut self) -> io::Result<usize> {
+        self.incoming.reserve(READ_BUFFER_BYTES);
+        self.reader.read_buf(&mut self.incoming).await
+    }
+
+    /// Whether another request may come in.
+    fn has_room(&self) -> bool {
+        self.under_way.is_empty()
+            || self.under_way.len() < REQUESTS_MAX && self.bytes_under_way < REQUEST_BYTES_MAX
+    }
+
+    /// Reads and answers until either side ends it. Requests under way at a stop are answered.
+    async fn run(&mut self) -> io::Result<()> {
+        let entry = Arc::clone(&self.entry);
+        let mut is_reading = true;
+        loop {
+            if is_reading {
+                self.take_frames().await?;
+            }
+            self.collect_ready();
+            self.flush().await?;
+            if !is_reading && self.under_way.is_empty() {
+                return Ok(());
+            }
+            // Between frames the watchdog looks after idle connections.
+            let is_in_frame = self.decoder.is_in_frame(&self.incoming);
+            let deadline = Instant::now() + self.state.options.limits.body_timeout;
+            let has_room = self.has_room();
+            self.incoming.reserve(READ_BUFFER_BYTES);
+            tokio::select! {
+                read = self.reader.read_buf(&mut self.incoming), if is_reading && has_room => {
+                    is_reading = read? > 0;
+                }
+                Some(done) = self.under_way.join_next() => self.finish(done),
+                verdict = entry.ended() => match verdict {
+                    Verdict::Now => return Ok(()),
+                    Verdict::Gracefully => is_reading = false,
+                },
+                () = tokio::time::sleep_until(deadline), if is_reading && has_room && is_in_frame => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+        }
+    }
+
+    /// Starts every request that has arrived whole and for which there is room.
+    async fn take_frames(&mut self) -> io::Result<()> {
+        while self.has_room() {
+            match self.decoder.next(&mut self.incoming).map_err(broken)? {
+                Decoded::Incomplete => return Ok(()),
+                Decoded::Frame(frame) => self.start(&frame, false).await?,
+                Decoded::TooLarge(frame) => self.start(&frame, true).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn start(&mut self, frame: &Frame, is_too_large: bool) -> io::Result<()> {
+        let DirectRequest { echo, http, may_run_inline } =
+            request::to_http(frame, &self.version).map_err(broken)?;
+        let bytes_max = self.state.options.limits.body_bytes_max;
+        let http = if is_too_large { Err(Error::BodyTooLarge { bytes_max }) } else { http };
+        let request = match http {
+            Ok(request) => request,
+            Err(error) => {
+                let response = service::refuse(&self.state, &error, &echo.activity_text());
+                self.put(Answered { echo, response, count: None, n_bytes: 0 });
+                return Ok(());
+            }
+        };
+        let n_bytes = frame.payload.len();
+        let (state, entry, arrival) =
+            (Arc::clone(&self.state), Arc::clone(&self.entry), self.arrival);
+        let mut answer = Box::pin(async move {
+            let (response, count) = answer(&state, &entry, arrival, request).await;
+            Answered { echo, response, count, n_bytes }
+        });
+        if may_run_inline {
+            let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
+            if let Poll::Ready(answered) = first {
+                self.put(answered);
+                if self.outgoing.len() > OUT_BYTES_MAX {
+                    self.flush().await?;
+                }
+                return Ok(());
+            }
+        }
+        self.bytes_under_way += n_bytes;
+        self.under_way.spawn(answer);
+        Ok(())
+    }
+
+    /// Takes what has ended without waiting.
+    fn collect_ready(&mut self) {
+        while self.outgoing.len() < OUT_BYTES_MAX {
+            match self.under_way.try_join_next() {
+                Some(done) => self.finish(done),
+                None => break,
+            }
+        }
+    }
+
+    fn finish(&mut self, done: Result<Answered, JoinError>) {
+        // A panic is answered with 500 inside; what is left is a task that was cancelled with the runtime.
+        let Ok(answered) = done else { return };
+        self.bytes_under_way = self.bytes_under_way.saturating_sub(answered.n_bytes);
+        self.put(answered);
+    }
+
+    fn put(&mut self, answered: Answered) {
+        let Answered { echo, response, count, .. } = answered;
+        self.counts.extend(count);
+        let (parts, body) = response.into_parts();
+        let body = body.into_inner().filter(|_| !echo.is_head).unwrap_or_default();
+        response::write(&mut self.outgoing, &echo, parts.status, &parts.headers, &body);
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        if self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.outgoing.split();
+        let written = timeout(WRITE_TIMEOUT, async {
+            self.writer.write_all(&bytes).await?;
+            self.writer.flush().await
+        });
+        written.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        self.counts.clear();
+        Ok(())
+    }
+}
+
+/// Answers when there is room for it, and counts a long answer until it is written.
+async fn answer(
+    state: &Arc<State>,
+    entry: &Arc<Entry>,
+    arrival: Arrival,
+    request: Request<Full<Bytes>>,
+) -> (Response<Full<Bytes>>, Option<Count>) {
+    let _under_way = entry.begin();
+    if !entry.unsent.wait_for_room(state.options.limits.request_timeout).await {
+        return (service::answer(state, request, arrival, Room::None).await, None);
+    }
+    let running = Running::new(entry);
+    let room = Room::Within(&entry.unsent);
+    let response = service::answer(state, request, arrival, room).await;
+    let n_bytes = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+    (response, running.answered(n_bytes))
+}
+
+/// Bytes that are no frame end the connection: what follows cannot be told apart any more.
+fn broken(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
