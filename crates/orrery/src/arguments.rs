@@ -9,7 +9,9 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::distribution::DistributionArguments;
+use crate::emulator::EmulatorArguments;
 use crate::explain::ExplainArguments;
+use crate::packaging::CompletionsArguments;
 use crate::partitions::{MergeArguments, MoveArguments, PartitionsArguments, SplitArguments};
 use crate::rekey::RekeyArguments;
 use crate::repartition::RepartitionCommand;
@@ -26,6 +28,7 @@ Examples:
   orrery --min-partitions 5                every new container starts with at least five physical partitions
   orrery explain shop/orders \"SELECT * FROM c WHERE c.total > 9\"
                                            which ranges a query asks, and which index it uses
+  orrery --emulator                        in place of the official emulator's container (docs/emulator.md)
   orrery cert > orrery.pem                 the certificate that clients have to trust
   orrery keys                              all four account keys
   orrery reset --yes                       drop all data, keep the certificate
@@ -74,6 +77,11 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Show how evenly hash rings and synthetic keys spread
     Distribution(DistributionArguments),
+    /// Print a completion script for a shell
+    Completions(CompletionsArguments),
+    /// Print the manual page
+    #[command(hide = true)]
+    Manual,
 }
 
 #[expect(
@@ -90,13 +98,76 @@ pub(crate) struct ServeArguments {
     #[arg(long, env = "ORRERY_PORT", default_value_t = 8081, help_heading = "Network")]
     pub(crate) port: u16,
 
+    /// Further ports that serve the same, for clients of direct mode whose port mappings are fixed (10250 to 10255)
+    #[arg(
+        long,
+        value_name = "PORT",
+        env = "ORRERY_DIRECT_PORT",
+        value_delimiter = ',',
+        help_heading = "Network"
+    )]
+    pub(crate) direct_port: Vec<u16>,
+
     /// Address that clients should use, if it is not the one they sent, e.g. <https://db.example.com/>
     #[arg(long, value_name = "URL", env = "ORRERY_PUBLIC_ENDPOINT", help_heading = "Network")]
     pub(crate) public_endpoint: Option<String>,
 
+    /// Host name under which clients may reach a server with the well-known key, beside local ones; may be given several
+    /// times, or with commas
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ORRERY_ALLOW_HOST",
+        value_delimiter = ',',
+        help_heading = "Network"
+    )]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Connections that may be open; for one more, the longest idle one is closed. At most what the limit of open files
+    /// leaves beside the store
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ORRERY_CONNECTIONS",
+        default_value_t = 10_000,
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "Network"
+    )]
+    pub(crate) connections: u32,
+
+    /// Connections that may be open from one address; no limit without it
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ORRERY_CONNECTIONS_PER_ADDRESS",
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "Network"
+    )]
+    pub(crate) connections_per_address: Option<u32>,
+
+    /// Name databases and containers in /metrics for everybody; without it only for those who send a key
+    #[arg(
+        long,
+        env = "ORRERY_METRICS_NAMES",
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Network"
+    )]
+    pub(crate) metrics_names: bool,
+
     /// Compress large answers for clients that accept gzip
     #[arg(long, env = "ORRERY_GZIP", value_parser = FalseyValueParser::new(), help_heading = "Network")]
     pub(crate) gzip: bool,
+
+    /// Consistency level of the account; every read is as strong as any level asks, so it changes what clients do
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "ORRERY_DEFAULT_CONSISTENCY",
+        default_value_t = ConsistencyArgument::Session,
+        help_heading = "Account"
+    )]
+    pub(crate) default_consistency: ConsistencyArgument,
 
     #[command(flatten)]
     pub(crate) data: DataArguments,
@@ -115,7 +186,18 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) durability: DurabilityArgument,
 
-    /// Memory for blocks of data that were read, in MiB; it fills as data is read. Without it, an eighth of the machine's, at most 1024
+    /// Memory for what can grow, in MiB: a quarter each for cached data (at most 1024) and for queries, an eighth for answers that wait for
+    /// their readers; the rest is room for writes, scripts and connections. Without it, half of the machine's
+    #[arg(
+        long,
+        value_name = "MIB",
+        env = "ORRERY_MEMORY",
+        value_parser = clap::value_parser!(u32).range(256..=4_194_304),
+        help_heading = "Data"
+    )]
+    pub(crate) memory: Option<u32>,
+
+    /// Memory for blocks of data that were read, in MiB, instead of a quarter of --memory; it fills as data is read
     #[arg(
         long,
         value_name = "MIB",
@@ -244,6 +326,30 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) tls_key: Option<PathBuf>,
 
+    /// Certificate chain and private key to serve, in one PKCS #12 file as .NET exports it
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORRERY_TLS_PFX",
+        conflicts_with = "tls_cert",
+        help_heading = "Security"
+    )]
+    pub(crate) tls_pfx: Option<PathBuf>,
+
+    /// Password of that file
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "ORRERY_TLS_PFX_PASSWORD",
+        hide_env_values = true,
+        requires = "tls_pfx",
+        help_heading = "Security"
+    )]
+    pub(crate) tls_pfx_password: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) emulator: EmulatorArguments,
+
     /// What to log to standard error: a level (error, warn, info, debug, trace, off), or a level per
     /// part such as `warn,gateway=debug`
     #[arg(long, value_name = "FILTER", env = "ORRERY_LOG", default_value = "warn")]
@@ -329,6 +435,15 @@ pub(crate) struct CertArguments {
     /// Write it to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConsistencyArgument {
+    Strong,
+    BoundedStaleness,
+    Session,
+    ConsistentPrefix,
+    Eventual,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,12 +8,15 @@
 
 mod arguments;
 mod data_folder;
+mod descriptors;
 mod distribution;
+mod emulator;
 mod explain;
 mod keys;
 mod log;
 mod maintenance;
 mod output;
+mod packaging;
 mod partitions;
 mod progress;
 mod rekey;
@@ -25,9 +28,10 @@ mod size;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, ServeArguments};
 
 /// Queries and writes allocate a lot on several threads at once. The C library's allocator gives memory back to the system
 /// and fetches it again within a single request, which took a fifth of the time of a short query.
@@ -36,7 +40,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     without_huge_pages();
-    match run(Arguments::parse()) {
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match run(arguments, &matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("orrery: {error:#}");
@@ -53,10 +59,12 @@ fn without_huge_pages() {
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<()> {
+fn run(arguments: Arguments, matches: &ArgMatches) -> anyhow::Result<()> {
     match arguments.command {
-        None => serve::run(&arguments.serve),
-        Some(Command::Serve(serve)) => serve::run(&serve),
+        None => serve(arguments.serve, matches),
+        Some(Command::Serve(serve_arguments)) => {
+            serve(serve_arguments, matches.subcommand_matches("serve").unwrap_or(matches))
+        }
         Some(Command::Reset(reset)) => maintenance::reset(&reset),
         Some(Command::Cert(cert)) => maintenance::cert(&cert),
         Some(Command::Keys(keys)) => maintenance::keys(&keys),
@@ -68,5 +76,17 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(Command::Repartition(command)) => repartition::run(&command),
         Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Distribution(distribution)) => distribution::run(&distribution),
+        Some(Command::Completions(completions)) => packaging::completions(&completions),
+        Some(Command::Manual) => packaging::manual(),
     }
+}
+
+fn serve(mut arguments: ServeArguments, matches: &ArgMatches) -> anyhow::Result<()> {
+    if arguments.emulator.is_on {
+        let is_given = |id: &str| {
+            matches.value_source(id).is_some_and(|source| source != ValueSource::DefaultValue)
+        };
+        emulator::adopt(&mut arguments, &is_given)?;
+    }
+    serve::run(&arguments)
 }

@@ -7,50 +7,85 @@
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use account::{Account, AccountOptions, Consistency};
+use account::{Account, AccountOptions};
 use anyhow::{Context as _, Result, anyhow};
 use gateway::certificate::{self, Certificate};
-use gateway::{Gateway, GatewayOptions, Keys, Linger};
+use gateway::{BusyPoll, Gateway, GatewayOptions, Keys, Limits};
 use model::Env;
 use store::{EmbeddedOptions, Store};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::arguments::ServeArguments;
 use crate::data_folder::DataFolder;
-use crate::settings::{Settings, Storage};
+use crate::descriptors;
+use crate::emulator;
+use crate::settings::{HealthPort, OwnCertificate, Settings, Storage};
+
+/// Limit: connections that the system keeps waiting until they are accepted.
+const BACKLOG: u32 = 1_024;
+
+/// Limit: from the signal to the end of the process, whatever clients, scripts and the engine are doing.
+const STOP_MAX: Duration = Duration::from_millis(4_500);
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<()> {
     crate::log::start(&arguments.log)?;
-    let settings = Settings::resolve(arguments)?;
-    let linger = Arc::new(Linger::new(Env::system()));
-    let before_rest = Arc::clone(&linger);
+    let mut settings = Settings::resolve(arguments)?;
+    bound_connections(&mut settings);
+    let busy_poll = Arc::new(BusyPoll::new(Env::system()));
+    let before_park = Arc::clone(&busy_poll);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("orrery")
-        .on_thread_park(move || before_rest.before_rest())
+        .on_thread_park(move || before_park.before_park())
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(settings, linger))
+    let served = runtime.block_on(serve(settings, busy_poll));
+    // Everything is kept. Work that cannot be stopped, a script for example, is not waited for.
+    runtime.shutdown_background();
+    served
 }
 
-async fn serve(settings: Settings, linger: Arc<Linger>) -> Result<()> {
+/// Leaves enough descriptors for the store.
+fn bound_connections(settings: &mut Settings) {
+    let connections_max = descriptors::connections_max(descriptors::raise_limit());
+    if settings.connections_max > connections_max {
+        tracing::info!(connections_max, "the limit of open files allows fewer connections");
+        settings.connections_max = connections_max;
+    }
+}
+
+async fn serve(settings: Settings, busy_poll: Arc<BusyPoll>) -> Result<()> {
     let env = Env::system();
     // Bound first: the commonest mistake, a second server, is told before the store is opened.
-    let listener = bind(&settings).await?;
+    let listener = bind(&settings, &settings.addresses)?;
     let address = listener.local_addr().context("cannot read the port")?;
+    let mut listeners = vec![listener];
+    for port in &settings.direct_ports {
+        let with_port = |address: &SocketAddr| SocketAddr::new(address.ip(), *port);
+        let addresses: Vec<SocketAddr> = settings.addresses.iter().map(with_port).collect();
+        listeners.push(bind(&settings, &addresses)?);
+    }
+    let health = health_listener(&settings)?;
+    let health_address = health.as_ref().and_then(|it| it.local_addr().ok());
+    listeners.extend(health);
     let data = Data::open(&settings, &env)?;
     let options = account_options(&settings);
     let account = Account::open(Arc::clone(&data.store), options, env.clone())
         .await
         .with_context(|| format!("cannot open the account in {}", place(data.folder.as_ref())))?;
-    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account), linger)?;
+    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account), busy_poll)?;
 
     // Before the ready line: who reads it may stop us at once, and that stop must be orderly too.
     let signals = Signals::listen()?;
-    announce(&settings, &data, address)?;
-    run_until_stopped(gateway, listener, &account, signals).await;
+    if let Some(copy) = &settings.certificate_copy {
+        copy.write(data.certificate.pem())?;
+    }
+    announce(&settings, &data, address, health_address)?;
+    run_until_stopped(gateway, listeners, &account, signals).await;
     account.close().await.context("cannot close the account")?;
     data.store.close().context("cannot close the store")?;
     // Everything is kept. Dropping the store would wait until its engine has merged the tables that it is merging, which
@@ -84,7 +119,10 @@ impl Data {
             }
         };
         let certificate = match (&settings.own_certificate, &folder) {
-            (Some(own), _) => Certificate::read(&own.chain, &own.key)?,
+            (Some(OwnCertificate::Pem { chain, key }), _) => Certificate::read(chain, key)?,
+            (Some(OwnCertificate::Pfx { file, password }), _) => {
+                Certificate::read_pfx(file, password)?
+            }
             (None, Some(folder)) => {
                 certificate::load_or_create(folder.path(), &settings.certificate_names(), env)?
             }
@@ -97,12 +135,13 @@ impl Data {
 fn account_options(settings: &Settings) -> AccountOptions {
     AccountOptions {
         min_partitions: settings.min_partitions,
-        default_consistency: Consistency::Session,
+        default_consistency: settings.consistency,
         version_retention: None,
         enforcement: settings.enforcement,
         has_burst: settings.has_burst,
         relocation: settings.relocation.clone(),
         media_bytes_max: settings.media_bytes_max,
+        query_bytes_max: settings.memory.queries,
         ..AccountOptions::default()
     }
 }
@@ -111,7 +150,7 @@ fn gateway(
     settings: &Settings,
     certificate: &Certificate,
     account: Arc<Account>,
-    linger: Arc<Linger>,
+    busy_poll: Arc<BusyPoll>,
 ) -> Result<Gateway> {
     let keys = Keys {
         primary: settings.keys.primary.as_str().to_owned(),
@@ -119,22 +158,33 @@ fn gateway(
         read_only: settings.keys.read_only.as_str().to_owned(),
         secondary_read_only: settings.keys.secondary_read_only.as_str().to_owned(),
     };
+    // A clock of its own: signatures are judged by the real time even if the account's clock is advanced.
+    let options = GatewayOptions::new(keys, Env::system());
+    let limits = Limits {
+        connections_max: settings.connections_max,
+        unread_bytes_in_all_max: settings.memory.answers,
+        connections_per_address_max: settings.connections_per_address_max.unwrap_or(usize::MAX),
+        ..options.limits
+    };
     let options = GatewayOptions {
+        limits,
+        allowed_hosts: settings.allowed_hosts.clone(),
+        names_in_metrics: settings.names_in_metrics,
         tls: Some(certificate.server_config().context("bad certificate")?),
+        is_self_signed: certificate.is_self_signed(),
         certificate_pem: Some(certificate.pem().to_owned()),
         public_endpoint: settings.public_endpoint.clone(),
         identity_tokens: settings.accepts_identity_tokens,
         gzip: settings.gzip,
-        linger: Some(linger),
-        // A clock of its own: signatures are judged by the real time even if the account's clock is advanced.
-        ..GatewayOptions::new(keys, Env::system())
+        busy_poll: Some(busy_poll),
+        ..options
     };
     Ok(gateway::app(account, options))
 }
 
-async fn bind(settings: &Settings) -> Result<TcpListener> {
-    let port = settings.addresses.first().map_or(0, SocketAddr::port);
-    TcpListener::bind(&settings.addresses[..]).await.map_err(|error| match error.kind() {
+fn bind(settings: &Settings, addresses: &[SocketAddr]) -> Result<TcpListener> {
+    let port = addresses.first().map_or(0, SocketAddr::port);
+    listen(addresses).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => anyhow!(
             "port {port} on {} is in use, perhaps by another orrery or emulator; stop it, or choose another \
              port with --port (0 picks a free one)",
@@ -147,10 +197,48 @@ async fn bind(settings: &Settings) -> Result<TcpListener> {
     })
 }
 
+/// The listener for probes; none if nobody insists on it and the port is taken.
+fn health_listener(settings: &Settings) -> Result<Option<TcpListener>> {
+    let Some(HealthPort { number, is_required }) = settings.health_port else { return Ok(None) };
+    let with_port = |address: &SocketAddr| SocketAddr::new(address.ip(), number);
+    let addresses: Vec<SocketAddr> = settings.addresses.iter().map(with_port).collect();
+    match listen(&addresses) {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if is_required => Err(anyhow!(error).context(format!(
+            "cannot listen on port {number}; choose another one for probes with --health-port"
+        ))),
+        Err(error) => {
+            tracing::warn!(%error, "no probes on port {number}; the main port answers them");
+            Ok(None)
+        }
+    }
+}
+
+/// Listens on the first address that can be listened on.
+fn listen(addresses: &[SocketAddr]) -> std::io::Result<TcpListener> {
+    let mut failed = std::io::Error::from(ErrorKind::AddrNotAvailable);
+    for &address in addresses {
+        let listening = || {
+            let socket =
+                if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            // So that a server can start again at once. Elsewhere it would let others take the port.
+            #[cfg(unix)]
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            socket.listen(BACKLOG)
+        };
+        match listening() {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
 /// Serves until SIGTERM or Ctrl-C; a second signal stops at once.
 async fn run_until_stopped(
     gateway: Gateway,
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     account: &Arc<Account>,
     mut signals: Signals,
 ) {
@@ -163,14 +251,34 @@ async fn run_until_stopped(
     tokio::spawn(async move {
         signals.next().await;
         tracing::info!("stopping");
+        end_in_time();
         let _ = stop.send(true);
         signals.next().await;
         tracing::warn!("second signal: stopping without waiting for requests");
         std::process::exit(130);
     });
-    gateway.serve(listener, wait(stopped)).await;
+    let mut serving = JoinSet::new();
+    for listener in listeners {
+        let (gateway, stopped) = (gateway.clone(), wait(stopped.clone()));
+        serving.spawn(async move { gateway.serve(listener, stopped).await });
+    }
+    while serving.join_next().await.is_some() {}
     if let Err(error) = jobs.await {
         tracing::error!(%error, "background jobs ended badly");
+    }
+}
+
+/// Ends the process when its orderly stop takes too long. What was acknowledged is in the journal and is read from there at
+/// the next start.
+fn end_in_time() {
+    let end = || {
+        std::thread::sleep(STOP_MAX);
+        tracing::warn!("the stop took too long: ending without it");
+        std::process::exit(0);
+    };
+    let started = std::thread::Builder::new().name("orrery-stop".to_owned()).spawn(end);
+    if let Err(error) = started {
+        tracing::warn!(%error, "the stop has no deadline");
     }
 }
 
@@ -210,7 +318,12 @@ impl Signals {
 }
 
 /// The start-up lines for a person, then the one for a script.
-fn announce(settings: &Settings, data: &Data, address: SocketAddr) -> Result<()> {
+fn announce(
+    settings: &Settings,
+    data: &Data,
+    address: SocketAddr,
+    health: Option<SocketAddr>,
+) -> Result<()> {
     let shown = shown_address(address);
     let mut out = std::io::stdout().lock();
     writeln!(out, "Orrery {}", env!("CARGO_PKG_VERSION"))?;
@@ -245,6 +358,12 @@ fn announce(settings: &Settings, data: &Data, address: SocketAddr) -> Result<()>
             out,
             "  certificate  self-signed, in memory; get it from http://{shown}/_explorer/emulator.pem"
         )?,
+    }
+    if let Some(health) = health.map(shown_address) {
+        writeln!(out, "  probes       http://{health}/ready, /alive and /status")?;
+    }
+    if settings.is_emulator {
+        emulator::write_log_lines(&mut out, settings.is_https_announced, address)?;
     }
     writeln!(out, "ready http://{shown}/")?;
     out.flush().context("cannot write to standard output")

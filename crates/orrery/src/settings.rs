@@ -5,31 +5,63 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use account::{Enforcement, RelocationOptions};
+use account::{Consistency, Enforcement, RelocationOptions};
 use anyhow::{Context as _, Result, bail, ensure};
 use store::Durability;
 
-use crate::arguments::{DurabilityArgument, EnforcementArgument, ServeArguments};
+use crate::arguments::{
+    ConsistencyArgument, DurabilityArgument, EnforcementArgument, ServeArguments,
+};
+use crate::emulator::{CertificateCopy, HEALTH_PORT as HEALTH_PORT_IMPLIED};
 use crate::keys::AccountKeys;
 
 const MIB: u64 = 1 << 20;
 
-// Limit: the cache that a machine of unknown size gets, and what one of any size gets at least and at most.
-const CACHE_MIB_UNKNOWN: u64 = 256;
+// Limit: the memory that a machine of unknown size gives.
+const MEMORY_MIB_UNKNOWN: u64 = 1024;
+
+// Limit: what the cache gets of any memory at least and at most.
 const CACHE_MIB_MIN: u64 = 64;
 const CACHE_MIB_MAX: u64 = 1024;
+
+/// How the memory for what can grow is divided, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) cache: u64,
+    pub(crate) queries: usize,
+    pub(crate) answers: usize,
+}
+
+impl Memory {
+    fn divided(memory_mib: u64, cache_mib: Option<u32>) -> Memory {
+        let cache_mib = cache_mib.map(u64::from);
+        let cache_mib = cache_mib.unwrap_or((memory_mib / 4).clamp(CACHE_MIB_MIN, CACHE_MIB_MAX));
+        let bytes = |mib: u64| usize::try_from(mib * MIB).unwrap_or(usize::MAX);
+        Memory {
+            cache: cache_mib * MIB,
+            queries: bytes(memory_mib / 4),
+            answers: bytes(memory_mib / 8),
+        }
+    }
+}
 
 // Limit: how much work a power cut may undo with `--durability relaxed`.
 const RELAXED_SYNC_INTERVAL: Duration = Duration::from_millis(200);
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// As typed: it becomes a name in the self-signed certificate.
     pub(crate) host: String,
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) storage: Storage,
+    pub(crate) memory: Memory,
     pub(crate) keys: AccountKeys,
     pub(crate) own_certificate: Option<OwnCertificate>,
+    pub(crate) is_emulator: bool,
+    pub(crate) is_https_announced: bool,
+    pub(crate) health_port: Option<HealthPort>,
+    pub(crate) certificate_copy: Option<CertificateCopy>,
     pub(crate) min_partitions: u32,
     pub(crate) enforcement: Enforcement,
     pub(crate) has_burst: bool,
@@ -38,6 +70,14 @@ pub(crate) struct Settings {
     pub(crate) public_endpoint: Option<String>,
     pub(crate) accepts_identity_tokens: bool,
     pub(crate) gzip: bool,
+    /// Ports beside the main one.
+    pub(crate) direct_ports: Vec<u16>,
+    pub(crate) consistency: Consistency,
+    pub(crate) connections_max: usize,
+    pub(crate) connections_per_address_max: Option<usize>,
+    /// Names of this server beside local ones.
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) names_in_metrics: bool,
 }
 
 #[derive(Debug)]
@@ -46,10 +86,25 @@ pub(crate) enum Storage {
     Folder { path: PathBuf, durability: Durability, cache_bytes: u64 },
 }
 
-#[derive(Debug)]
-pub(crate) struct OwnCertificate {
-    pub(crate) chain: PathBuf,
-    pub(crate) key: PathBuf,
+pub(crate) enum OwnCertificate {
+    Pem { chain: PathBuf, key: PathBuf },
+    Pfx { file: PathBuf, password: String },
+}
+
+// A password must never reach a log or a panic message.
+impl std::fmt::Debug for OwnCertificate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (OwnCertificate::Pem { chain: file, .. } | OwnCertificate::Pfx { file, .. }) = self;
+        write!(formatter, "OwnCertificate({})", file.display())
+    }
+}
+
+/// A port for probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HealthPort {
+    pub(crate) number: u16,
+    /// `--emulator` alone may do without it, where another program has the port.
+    pub(crate) is_required: bool,
 }
 
 impl Settings {
@@ -59,16 +114,32 @@ impl Settings {
         if !arguments.allow_well_known_key {
             check_exposure(&arguments.host, &addresses, &keys)?;
         }
+        let memory_mib = arguments.memory.map_or_else(default_memory_mib, u64::from);
+        let memory = Memory::divided(memory_mib, arguments.cache);
         Ok(Settings {
             host: arguments.host.clone(),
             addresses,
-            storage: storage(arguments),
+            storage: storage(arguments, memory.cache),
+            memory,
             keys,
-            own_certificate: match (&arguments.tls_cert, &arguments.tls_key) {
-                (Some(chain), Some(key)) => {
-                    Some(OwnCertificate { chain: chain.clone(), key: key.clone() })
-                }
-                _ => None,
+            direct_ports: arguments.direct_port.clone(),
+            consistency: match arguments.default_consistency {
+                ConsistencyArgument::Strong => Consistency::Strong,
+                ConsistencyArgument::BoundedStaleness => Consistency::BoundedStaleness,
+                ConsistencyArgument::Session => Consistency::Session,
+                ConsistencyArgument::ConsistentPrefix => Consistency::ConsistentPrefix,
+                ConsistencyArgument::Eventual => Consistency::Eventual,
+            },
+            own_certificate: own_certificate(arguments),
+            is_emulator: arguments.emulator.is_on,
+            is_https_announced: arguments.emulator.is_https,
+            health_port: arguments.emulator.health_port.map(|number| HealthPort {
+                number,
+                is_required: !arguments.emulator.is_on || number != HEALTH_PORT_IMPLIED,
+            }),
+            certificate_copy: match &arguments.emulator.certificate_copy {
+                Some(file) => Some(CertificateCopy::Asked(file.clone())),
+                None => arguments.emulator.is_on.then_some(CertificateCopy::Classic),
             },
             min_partitions: arguments.min_partitions,
             enforcement: match arguments.enforce_throughput {
@@ -82,6 +153,10 @@ impl Settings {
             public_endpoint: arguments.public_endpoint.as_deref().map(endpoint).transpose()?,
             accepts_identity_tokens: arguments.accept_identity_tokens,
             gzip: arguments.gzip,
+            connections_max: count(arguments.connections),
+            connections_per_address_max: arguments.connections_per_address.map(count),
+            allowed_hosts: allowed_hosts(arguments)?,
+            names_in_metrics: arguments.metrics_names,
         })
     }
 
@@ -93,8 +168,39 @@ impl Settings {
         // "Any address" is nobody's name; containers are reached by these instead.
         let others: &[&str] = if is_any { &["orrery", "host.docker.internal"] } else { &[] };
         let own = if is_any { None } else { Some(bare) };
-        own.into_iter().chain(public).chain(others.iter().map(|&it| it.to_owned())).collect()
+        let others = others.iter().map(|&it| it.to_owned());
+        let mut names: Vec<String> = own.into_iter().chain(public).chain(others).collect();
+        for name in &self.allowed_hosts {
+            if *name != self.host && !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
     }
+}
+
+fn own_certificate(arguments: &ServeArguments) -> Option<OwnCertificate> {
+    if let Some(file) = &arguments.tls_pfx {
+        let password = arguments.tls_pfx_password.clone().unwrap_or_default();
+        return Some(OwnCertificate::Pfx { file: file.clone(), password });
+    }
+    let (chain, key) = (arguments.tls_cert.clone()?, arguments.tls_key.clone()?);
+    Some(OwnCertificate::Pem { chain, key })
+}
+
+fn count(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The names given by `--allow-host`, that of the public endpoint, and the one listened on.
+fn allowed_hosts(arguments: &ServeArguments) -> Result<Vec<String>> {
+    let is_name = |name: &String| !name.is_empty() && !name.contains(['/', ':', ' ', '@']);
+    let bad = arguments.allow_host.iter().find(|name| !is_name(name));
+    if let Some(bad) = bad {
+        bail!("bad --allow-host {bad:?}: give a host name without scheme and port");
+    }
+    let public = arguments.public_endpoint.as_deref().and_then(host_of).map(str::to_owned);
+    Ok(arguments.allow_host.iter().cloned().chain(public).chain([arguments.host.clone()]).collect())
 }
 
 fn relocation(arguments: &ServeArguments) -> RelocationOptions {
@@ -107,7 +213,7 @@ fn relocation(arguments: &ServeArguments) -> RelocationOptions {
     }
 }
 
-fn storage(arguments: &ServeArguments) -> Storage {
+fn storage(arguments: &ServeArguments, cache_bytes: u64) -> Storage {
     if arguments.in_memory {
         return Storage::Memory;
     }
@@ -115,21 +221,23 @@ fn storage(arguments: &ServeArguments) -> Storage {
         DurabilityArgument::Fsync => Durability::Fsync,
         DurabilityArgument::Relaxed => Durability::Relaxed { interval: RELAXED_SYNC_INTERVAL },
     };
-    let cache_mib = arguments.cache.map_or_else(default_cache_mib, u64::from);
-    Storage::Folder {
-        path: arguments.data.folder.clone(),
-        durability,
-        cache_bytes: cache_mib * MIB,
+    Storage::Folder { path: arguments.data.folder.clone(), durability, cache_bytes }
+}
+
+/// Half of the machine's memory, or of what a container may use of it.
+fn default_memory_mib() -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let machine = read("/proc/meminfo").as_deref().and_then(memory_mib);
+    let container = read("/sys/fs/cgroup/memory.max").as_deref().and_then(container_mib);
+    match machine.into_iter().chain(container).min() {
+        Some(mib) => mib / 2,
+        None => MEMORY_MIB_UNKNOWN,
     }
 }
 
-/// An eighth of the machine's memory, within bounds.
-fn default_cache_mib() -> u64 {
-    let memory = std::fs::read_to_string("/proc/meminfo").ok();
-    match memory.as_deref().and_then(memory_mib) {
-        Some(mib) => (mib / 8).clamp(CACHE_MIB_MIN, CACHE_MIB_MAX),
-        None => CACHE_MIB_UNKNOWN,
-    }
+/// The file has a number of bytes, or `max`.
+fn container_mib(text: &str) -> Option<u64> {
+    Some(text.trim().parse::<u64>().ok()? / MIB)
 }
 
 /// The first line of `/proc/meminfo` is `MemTotal:  24576000 kB`.
@@ -196,7 +304,14 @@ mod tests {
     fn memory_is_read_from_its_line() {
         assert_eq!(memory_mib("MemTotal:       24576000 kB\nMemFree: 1 kB\n"), Some(24_000));
         assert_eq!(memory_mib("MemFree: 1 kB\n"), None);
-        assert!((CACHE_MIB_MIN..=CACHE_MIB_MAX).contains(&default_cache_mib()));
+        assert!(default_memory_mib() > 0);
+        assert_eq!(container_mib("536870912\n"), Some(512));
+        assert_eq!(container_mib("max\n"), None);
+        let divided = Memory::divided(8192, None);
+        assert_eq!(divided.cache, 1024 * MIB);
+        assert_eq!((divided.queries, divided.answers), (2 << 30, 1 << 30));
+        assert_eq!(Memory::divided(8192, Some(64)).cache, 64 * MIB);
+        assert_eq!(Memory::divided(100, None).cache, CACHE_MIB_MIN * MIB);
     }
 
     #[test]
@@ -242,8 +357,25 @@ mod tests {
         assert_eq!(names(&any), ["orrery", "host.docker.internal"]);
         let public = names(&["--public-endpoint", "https://db.example.com:443"]);
         assert_eq!(public, ["127.0.0.1", "db.example.com"]);
+        assert_eq!(names(&["--allow-host", "a.example"]), ["127.0.0.1", "a.example"]);
         assert_eq!(host_of("https://[::1]:8081/"), Some("::1"));
         assert_eq!(host_of("https://[::1]/"), Some("::1"));
+    }
+
+    #[test]
+    fn allowed_hosts_are_names() {
+        let hosts = |options: &[&str]| resolve(options).map(|it| it.allowed_hosts).ok();
+        let named = hosts(&[
+            "--allow-host",
+            "a.example,b.example",
+            "--public-endpoint",
+            "https://db.example.com:443",
+        ]);
+        let named = named.unwrap();
+        assert_eq!(named, ["a.example", "b.example", "db.example.com", "127.0.0.1"]);
+        for bad in ["http://a.example", "a.example:80", ""] {
+            assert_eq!(hosts(&["--allow-host", bad]), None, "{bad}");
+        }
     }
 
     #[test]

@@ -41,8 +41,12 @@ impl Server {
     }
 
     pub(crate) fn start_with(command: &mut Command, options: &[&str]) -> Server {
-        let child =
-            command.args(["--port", "0"]).args(options).stdout(Stdio::piped()).spawn().unwrap();
+        Server::run(command.args(["--port", "0"]).args(options))
+    }
+
+    /// Starts the command as it is, and waits until it is ready.
+    pub(crate) fn run(command: &mut Command) -> Server {
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut server = Server { child, authority: String::new(), lines: String::new() };
         let mut stdout = BufReader::new(server.child.stdout.take().unwrap());
         loop {
@@ -59,14 +63,7 @@ impl Server {
 
     /// One unsigned request; the whole answer as text.
     pub(crate) fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.authority).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.authority);
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        get(&self.authority, path)
     }
 
     /// SIGTERM; the exit code, or none if it was killed or did not end.
@@ -81,6 +78,17 @@ impl Server {
         }
         None
     }
+}
+
+/// One unsigned request to an address; the whole answer as text.
+pub(crate) fn get(authority: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(authority).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 impl Drop for Server {
