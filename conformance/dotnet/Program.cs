@@ -1,4 +1,4 @@
-// Calls of the .NET SDK in gateway mode, above all those that other programs were seen to fail at.
+// Calls of the .NET SDK in gateway and in direct mode, above all those that other programs were seen to fail at.
 // Each is a claim: `ok NAME` or `not ok NAME`, and the process ends with the number of failures.
 var claims = new (string Name, Func<World, Task> Check)[]
 {

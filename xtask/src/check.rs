@@ -38,6 +38,7 @@ pub(crate) fn steps(is_slow: bool) -> Result<Counts> {
     counts += step("format", || process::run(workspace::cargo(&["fmt", "--all", "--check"])));
     counts += step("tidy", tidy::run);
     counts += step("locks", check_locks);
+    counts += check_dependencies();
     counts += step("lints", || {
         process::run(workspace::cargo(&[
             "clippy",
@@ -55,6 +56,26 @@ pub(crate) fn steps(is_slow: bool) -> Result<Counts> {
     }
     counts += process::run_counted(tests, Runner::Cargo)?;
     Ok(counts)
+}
+
+/// Licences and sources of what we depend on, and known holes in it. Needs `cargo deny`, and for the holes its database:
+/// what cannot be had is skipped, and said.
+fn check_dependencies() -> Counts {
+    let skipped = |why: &str| {
+        println!("dependencies: skipped, {why}");
+        Counts { skipped: 1, ..Counts::default() }
+    };
+    if !process::exists("cargo-deny", "--version") {
+        return skipped("there is no cargo-deny");
+    }
+    let deny =
+        |checks: &[&str]| process::run(workspace::cargo(&[&["deny", "check"], checks].concat()));
+    let mut counts = step("dependencies", || deny(&["licenses", "bans", "sources"]));
+    counts += match process::run(workspace::cargo(&["deny", "fetch", "db"])) {
+        Ok(()) => step("advisories", || deny(&["--disable-fetch", "advisories"])),
+        Err(_) => skipped("the database of advisories cannot be had"),
+    };
+    counts
 }
 
 /// The workspaces beside ours name our crates, so their locks change with ours.

@@ -9,6 +9,8 @@ mod check;
 mod client;
 mod conformance;
 mod crash;
+mod disk_faults;
+mod dist;
 mod fuzz;
 mod process;
 mod ranges;
@@ -45,10 +47,16 @@ enum Command {
     Cases(check::CasesArguments),
     /// Kill the server under load, restart it, and compare what it kept with what it acknowledged
     Crash(crash::CrashArguments),
+    /// Cut the power at the writes and syncs of the store, and compare what is left with what it acknowledged
+    PowerCut(disk_faults::PowerCutArguments),
+    /// Damage the files of the store, and look whether that is refused or reported
+    Damage(disk_faults::DamageArguments),
     /// Simulate an account under load, relocations and crashes, one seed after another
     Sim(sim::SimArguments),
     /// Measure start, memory, reads, creates, growth, disk, scripts and queries, each against a baseline
     Bench(bench::BenchArguments),
+    /// Package a stripped binary with completions, manual, licences and checksums
+    Dist(dist::DistArguments),
     /// Check layers, file lengths, headers, leftover markers and document lengths
     Tidy,
     /// Compare query plans, errors and values with those of the command in `ORRERY_WITNESS`
@@ -85,8 +93,11 @@ fn run(command: Command) -> Result<()> {
         Command::Conformance(arguments) => conformance::run(&arguments),
         Command::Cases(arguments) => check::cases(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::PowerCut(arguments) => disk_faults::power_cut(&arguments),
+        Command::Damage(arguments) => disk_faults::damage(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Tidy => tidy::run(),
         Command::Witness(arguments) => witness::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),

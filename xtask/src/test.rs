@@ -5,9 +5,10 @@ use clap::Args;
 
 use crate::conformance::{self, Matrix};
 use crate::crash::{self, CrashArguments};
+use crate::disk_faults::{DamageArguments, PowerCutArguments};
 use crate::sim::SimArguments;
 use crate::tally::Counts;
-use crate::{check, sim, workspace};
+use crate::{check, disk_faults, sim, workspace};
 
 // Limit: kill cycles in CI, a minute or so; `--slow` runs the long proof.
 const CYCLES_FAST: u32 = 5;
@@ -15,10 +16,13 @@ const CYCLES_SLOW: u32 = 200;
 const TRANSFERS_FAST: u32 = 3;
 const TRANSFERS_SLOW: u32 = 100;
 const SEEDS_SLOW: u64 = 1000;
+const POWER_CUTS_SLOW: u64 = 1000;
+const DAMAGE_INPUTS_SLOW: u64 = 2000;
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
-    /// Also the long runs: 200 crash cycles, 1,000 seeds of the simulation, the whole conformance matrix, slow store tests
+    /// Also the long runs: 200 crash cycles, 1,000 seeds of the simulation, 1,000 power cuts, 2,000
+    /// damaged folders, the whole conformance matrix, slow store tests
     #[arg(long)]
     slow: bool,
 }
@@ -28,6 +32,10 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
     if arguments.slow {
         // The fast run has its seeds among the cargo tests.
         counts += check::step("sim", || sim::run(&SimArguments::with_seeds(SEEDS_SLOW)));
+        let cuts = PowerCutArguments::with_cuts(POWER_CUTS_SLOW);
+        counts += check::step("power-cut", || disk_faults::power_cut(&cuts));
+        let damage = DamageArguments::with_inputs(DAMAGE_INPUTS_SLOW);
+        counts += check::step("damage", || disk_faults::damage(&damage));
     }
     match workspace::release_binary() {
         Ok(binary) => {

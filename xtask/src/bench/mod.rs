@@ -3,24 +3,25 @@
 //! Absolute rates depend on the machine; the ratios in the last column are what is judged. Load generator
 //! and server share the cores, in both halves of each ratio.
 
-mod apart;
-mod awake;
 mod bare;
+mod cpu_pinning;
 mod creates;
 mod growth;
+mod keep_awake;
 mod load;
+mod plans;
 mod queries;
+mod range_scaling;
 mod raw_store;
 mod reads;
 mod resolvers;
-mod rest;
 mod rows;
 mod scripts;
 mod setup;
 mod split;
-mod spread;
 mod start;
 mod table;
+mod wait_idle;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,8 +33,8 @@ use model::Env;
 use crate::{process, workspace};
 use table::Table;
 
-pub(crate) use awake::stay as stay_awake;
 pub(crate) use bare::serve as bare_handler;
+pub(crate) use keep_awake::stay as stay_awake;
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
@@ -61,6 +62,7 @@ enum Part {
     Creates,
     Growth,
     Scripts,
+    Plans,
     Queries,
     Resolvers,
     Split,
@@ -117,6 +119,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     if wants(Part::Scripts) {
         runtime.block_on(scripts::measure(&bench, &mut table))?;
     }
+    if wants(Part::Plans) {
+        plans::measure(&bench, &mut table)?;
+    }
     if wants(Part::Queries) {
         runtime.block_on(queries::measure(&bench, &mut table))?;
     }
@@ -127,7 +132,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
         runtime.block_on(split::measure(&bench, &mut table))?;
     }
     if wants(Part::Spread) {
-        runtime.block_on(spread::measure(&bench, &mut table))?;
+        runtime.block_on(range_scaling::measure(&bench, &mut table))?;
     }
     println!("\n{table}");
     Ok(())

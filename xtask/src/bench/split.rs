@@ -52,7 +52,7 @@ async fn filled(bench: &Bench, n_items: u64) -> Result<Subject> {
         println!("split: {n_filled} of {n_items} items loaded");
     }
     let subject = subject.restart(&bench.binary, &[], &bench.env)?;
-    super::rest::wait(subject.server.process_id()).await;
+    super::wait_idle::wait(subject.server.process_id()).await;
     Ok(subject)
 }
 

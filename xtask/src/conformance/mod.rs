@@ -2,7 +2,7 @@
 //!
 //! Each suite gets a server of its own per row of the matrix, in memory, and learns about it by variables:
 //! `ORRERY_ENDPOINT`, `ORRERY_KEY`, `ORRERY_READ_ONLY_KEY`, `ORRERY_MIN_PARTITIONS`,
-//! `ORRERY_ACCEPT_IDENTITY_TOKENS`. A missing toolchain is said and counted as skipped; it never fails the run.
+//! `ORRERY_CONNECTION_MODE`, `ORRERY_ACCEPT_IDENTITY_TOKENS`. A missing toolchain is said and counted as skipped; it never fails the run.
 
 mod csharp;
 mod suites;
@@ -48,13 +48,15 @@ pub(crate) enum Matrix {
 
 impl Matrix {
     fn rows(self) -> &'static [Row] {
-        const HTTP_1: Row = Row { scheme: "http", min_partitions: 1 };
-        const HTTP_5: Row = Row { scheme: "http", min_partitions: 5 };
-        const HTTPS_1: Row = Row { scheme: "https", min_partitions: 1 };
-        const HTTPS_5: Row = Row { scheme: "https", min_partitions: 5 };
+        const HTTP_1: Row = Row { scheme: "http", min_partitions: 1, mode: Mode::Gateway };
+        const HTTP_5: Row = Row { min_partitions: 5, ..HTTP_1 };
+        const HTTPS_1: Row = Row { scheme: "https", ..HTTP_1 };
+        const HTTPS_5: Row = Row { scheme: "https", ..HTTP_5 };
+        const DIRECT_1: Row = Row { mode: Mode::Direct, ..HTTPS_1 };
+        const DIRECT_5: Row = Row { mode: Mode::Direct, ..HTTPS_5 };
         match self {
-            Matrix::Diagonal => &[HTTP_1, HTTPS_5],
-            Matrix::Full => &[HTTP_1, HTTP_5, HTTPS_1, HTTPS_5],
+            Matrix::Diagonal => &[HTTP_1, HTTPS_5, DIRECT_1, DIRECT_5],
+            Matrix::Full => &[HTTP_1, HTTP_5, HTTPS_1, HTTPS_5, DIRECT_1, DIRECT_5],
         }
     }
 }
@@ -63,6 +65,23 @@ impl Matrix {
 struct Row {
     scheme: &'static str,
     min_partitions: u32,
+    mode: Mode,
+}
+
+impl Row {
+    /// What the row is called in the output.
+    fn name(self) -> String {
+        let Row { scheme, min_partitions, mode } = self;
+        let mode = if mode == Mode::Direct { "direct mode, " } else { "" };
+        format!("{mode}{scheme}, {min_partitions} ranges")
+    }
+}
+
+/// How the client connects: everything over HTTP, or items over the binary protocol, which two SDKs have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Gateway,
+    Direct,
 }
 
 pub(crate) fn run(arguments: &ConformanceArguments) -> Result<()> {
@@ -104,19 +123,25 @@ fn run_suites(binary: &Path, suites: &[Suite], matrix: Matrix) -> Result<Counts>
                 continue;
             }
         }
-        let rows = matrix.rows().iter().filter(|row| suite.speaks(row.scheme));
-        for (n, &row) in rows.enumerate() {
-            println!("── conformance {suite:?} over {}, {} ranges", row.scheme, row.min_partitions);
-            let with_growth = n == 0 || matrix == Matrix::Full;
+        let speaks = |row: &&Row| match row.mode {
+            Mode::Gateway => suite.speaks(row.scheme),
+            Mode::Direct => suite.has_direct_mode(),
+        };
+        for &row in matrix.rows().iter().filter(speaks) {
+            println!("── conformance {suite:?} over {}", row.name());
+            // In direct mode Java 4.83.0 reads strings of a response again after their buffer was given back, once in some
+            // thousand requests at once ("failed to read OwnerFullName value"), and drops the connection.
+            let with_growth =
+                (row.min_partitions == 1 || matrix == Matrix::Full) && row.mode == Mode::Gateway;
             counts += run_row(binary, suite, suite.command(with_growth)?, row, &[])?;
-            if let Some(command) = suite.planning_command()? {
+            if let (Some(command), Mode::Gateway) = (suite.planning_command()?, row.mode) {
                 println!("── conformance {suite:?} again, with plans of its own");
                 counts += run_row(binary, suite, command, row, &[])?;
             }
         }
         if let Some(command) = suite.throttled_command() {
             println!("── conformance {suite:?} with enforced throughput");
-            let row = Row { scheme: "http", min_partitions: 1 };
+            let row = Row { scheme: "http", min_partitions: 1, mode: Mode::Gateway };
             counts += run_row(binary, suite, command, row, &["--enforce-throughput", "on"])?;
         }
     }
@@ -133,7 +158,7 @@ fn run_row(
     row: Row,
     more_options: &[&str],
 ) -> Result<Counts> {
-    let Row { scheme, min_partitions } = row;
+    let Row { scheme, min_partitions, mode } = row;
     let env = Env::system();
     let folder = workspace::scratch("conformance")?;
     let log = folder.path().join("server.log");
@@ -156,9 +181,10 @@ fn run_row(
         .env("ORRERY_KEY", WELL_KNOWN_KEY)
         .env("ORRERY_READ_ONLY_KEY", READ_ONLY_KEY)
         .env("ORRERY_MIN_PARTITIONS", &partitions)
+        .env("ORRERY_CONNECTION_MODE", if mode == Mode::Direct { "direct" } else { "gateway" })
         .env("ORRERY_ACCEPT_IDENTITY_TOKENS", "true");
     let mut counts = run_counted(command, suite.runner())?;
-    println!("{suite:?} over {scheme}, {min_partitions} ranges: {counts}");
+    println!("{suite:?} over {}: {counts}", row.name());
     if counts.passed + counts.failed == 0 {
         println!("── {suite:?} ran no test");
         counts += Counts::step(false);

@@ -65,6 +65,11 @@ impl Suite {
         self != Suite::DocumentdbNode || scheme == "http"
     }
 
+    /// Says whether the SDK has direct mode; it is the default of both that have it.
+    pub(crate) fn has_direct_mode(self) -> bool {
+        matches!(self, Suite::Java | Suite::Dotnet)
+    }
+
     /// Installs what the suite needs: packages from the language's registry, nothing else.
     pub(crate) fn prepare(self) -> Result<Prepared> {
         if matches!(self, Suite::Dotnet | Suite::DocumentdbDotnet) {

@@ -58,7 +58,7 @@ impl Range {
 
 pub(crate) async fn observe(account: &Account, follower: &mut Follower) -> Result<Seen> {
     let mut connection = Connection::open(&account.authority).await?;
-    let mut look = Look { account, connection: &mut connection };
+    let mut look = Observation { account, connection: &mut connection };
     let items = look.items().await.context("read feed")?;
     let ranges = look.ranges().await.context("ranges")?;
     let mut feed = BTreeMap::new();
@@ -81,12 +81,12 @@ pub(crate) async fn observe(account: &Account, follower: &mut Follower) -> Resul
     Ok(Seen { items, feed, followed: follower.newest.clone(), n_counted })
 }
 
-struct Look<'a> {
+struct Observation<'a> {
     account: &'a Account,
     connection: &'a mut Connection,
 }
 
-impl Look<'_> {
+impl Observation<'_> {
     async fn items(&mut self) -> Result<BTreeMap<ItemName, u64>> {
         let mut items = BTreeMap::new();
         let mut continuation = None;

@@ -8,6 +8,7 @@
 mod answer;
 mod chains;
 mod command;
+mod expressions;
 mod filters;
 mod random;
 mod report;
@@ -25,8 +26,9 @@ use command::Witness;
 use random::Random;
 use report::Report;
 
-/// Questions of each generator that are kept.
+/// Questions of each generator that are kept, and of expressions, which are short.
 const GOLDEN_SEEDS: u64 = 1000;
+const GOLDEN_EXPRESSIONS: u64 = 4000;
 
 #[derive(Debug, Args)]
 pub(crate) struct WitnessArguments {
@@ -39,7 +41,7 @@ pub(crate) struct WitnessArguments {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Only this generator: texts, chains or filters
+    /// Only this generator: texts, chains, filters or expressions
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Write the answers of the witness into `cases/witness`
@@ -76,6 +78,11 @@ pub(crate) fn run(arguments: &WitnessArguments) -> Result<()> {
     Ok(())
 }
 
+/// The queries of the case files as questions.
+pub(crate) fn case_questions() -> Result<Vec<Value>> {
+    texts::cases()
+}
+
 /// The questions of every generator for some seeds.
 fn generated(first: u64, n_seeds: u64) -> Result<Vec<(&'static str, Vec<Value>)>> {
     let cases = texts::cases()?;
@@ -90,6 +97,7 @@ fn generated(first: u64, n_seeds: u64) -> Result<Vec<(&'static str, Vec<Value>)>
         ("texts", texts),
         ("chains", ask(&chains::question)),
         ("filters", ask(&filters::question)),
+        ("expressions", ask(&expressions::question)),
     ])
 }
 
@@ -104,6 +112,9 @@ fn bless(witness: &mut Witness) -> Result<()> {
     let folder = workspace::root().join("cases/witness");
     std::fs::create_dir_all(&folder)?;
     let mut files = generated(0, GOLDEN_SEEDS)?;
+    files.retain(|(name, _)| *name != "expressions");
+    let seeds = (0..GOLDEN_EXPRESSIONS).map(Random::new);
+    files.push(("expressions", seeds.map(|mut seed| expressions::question(&mut seed)).collect()));
     files.push(("cases", texts::cases()?));
     for (name, questions) in files {
         let answers = witness.ask(&questions)?;
@@ -111,7 +122,7 @@ fn bless(witness: &mut Witness) -> Result<()> {
         let mut n_left_out = 0;
         for (question, answer) in questions.iter().zip(&answers) {
             let answer = answer::normal(question, answer);
-            if answer::own(question) != answer {
+            if answer::is_open(&answer) || answer::own(question) != answer {
                 n_left_out += 1;
                 continue;
             }
@@ -136,7 +147,12 @@ fn compare(name: &str, questions: &[Value], witness: &mut Witness, show: usize) 
     let answers = witness.ask(questions)?;
     let mut report = Report::new(show);
     for (question, answer) in questions.iter().zip(&answers) {
-        report.note(question, &answer::own(question), &answer::normal(question, answer));
+        let answer = answer::normal(question, answer);
+        if answer::is_open(&answer) {
+            report.note_open();
+        } else {
+            report.note(question, &answer::own(question), &answer);
+        }
     }
     println!("{name}: {report}");
     Ok(())

@@ -9,13 +9,19 @@ use model::Value;
 pub(crate) struct Report {
     n_asked: usize,
     n_same: usize,
+    n_open: usize,
     show: usize,
     kinds: BTreeMap<String, (usize, Vec<String>)>,
 }
 
 impl Report {
     pub(crate) fn new(show: usize) -> Report {
-        Report { n_asked: 0, n_same: 0, show, kinds: BTreeMap::new() }
+        Report { n_asked: 0, n_same: 0, n_open: 0, show, kinds: BTreeMap::new() }
+    }
+
+    /// Counts a question that the other planner leaves open.
+    pub(crate) fn note_open(&mut self) {
+        self.n_open += 1;
     }
 
     /// Compares two answers to a question.
@@ -36,7 +42,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} of {} the same", self.n_same, self.n_asked)?;
+        writeln!(f, "{} of {} the same, {} left open", self.n_same, self.n_asked, self.n_open)?;
         for (kind, (count, examples)) in &self.kinds {
             writeln!(f, "  {kind}: {count}")?;
             for example in examples {
@@ -53,6 +59,10 @@ fn difference(own: &Value, other: &Value) -> Option<(String, String, String)> {
         return None;
     }
     let shown = |value: Option<&Value>| value.map(Value::to_text).unwrap_or_default();
+    if own.get("value").or(other.get("value")).is_some() {
+        let kind = if is_close(own, other) { "value, in late digits" } else { "value" };
+        return Some((kind.into(), own.to_text(), other.to_text()));
+    }
     match (own.get("plan"), other.get("plan")) {
         (Some(_), None) => {
             Some(("verdict, we accept".into(), String::new(), shown(other.get("errors"))))
@@ -87,6 +97,15 @@ fn difference(own: &Value, other: &Value) -> Option<(String, String, String)> {
             let kind = format!("ranges, ours {} other {}", size(own), size(other));
             Some((kind, shown(own), shown(other)))
         }
+    }
+}
+
+/// Says whether two values are numbers that agree to seven digits, as distances on the earth do.
+fn is_close(own: &Value, other: &Value) -> bool {
+    let number = |answer: &Value| answer.get("value")?.as_str()?.parse::<f64>().ok();
+    match (number(own), number(other)) {
+        (Some(own), Some(other)) => (own - other).abs() <= own.abs() * 1e-7,
+        _ => false,
     }
 }
 

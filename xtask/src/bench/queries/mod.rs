@@ -18,10 +18,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::apart::Apart;
-use super::awake::Awake;
+use super::cpu_pinning::CpuPinning;
+use super::keep_awake::KeepAwake;
 use super::setup::{ITEM_BYTES, Subject};
-use super::{Bench, Table, rest};
+use super::{Bench, Table, wait_idle};
 use orrery::Orrery;
 use postgres::{Postgres, Tables};
 use workload::{ALL, Workload};
@@ -92,7 +92,7 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
         let process = subject.server.process_id();
         let mut sides = Sides { orrery, process, postgres: postgres.as_ref(), n_items, bench };
         sides.warm().await?;
-        let awake = Awake::start();
+        let awake = KeepAwake::start();
         sides.compare(n_ranges, table).await?;
         if n_ranges == RANGES[0] {
             flatness(bench, table, &mut sides).await?;
@@ -171,7 +171,7 @@ impl Sides<'_> {
         let mut servers = self.postgres.map(Postgres::process_ids).unwrap_or_default();
         servers.push(self.process);
         // The longer ones may use all cores, on either side.
-        let _apart = workload.is_flat.then(|| Apart::start(&servers));
+        let _pinning = workload.is_flat.then(|| CpuPinning::start(&servers));
         for turn in 0..TURNS {
             for (side, times) in sides.iter().zip(&mut times) {
                 let begin = self.bench.env.monotonic();
@@ -237,7 +237,7 @@ async fn filled(bench: &Bench, n_items: u64, n_ranges: u32) -> Result<Subject> {
         taken.as_secs_f64()
     );
     let subject = subject.restart(&bench.binary, &options, &bench.env)?;
-    rest::wait(subject.server.process_id()).await;
+    wait_idle::wait(subject.server.process_id()).await;
     Ok(subject)
 }
 

@@ -24,7 +24,7 @@ const TABLE: &str = "items";
 const CHUNK: u64 = 500;
 
 /// Programs that are installed.
-pub(super) struct Found {
+pub(super) struct Installation {
     programs: PathBuf,
 }
 
@@ -70,7 +70,7 @@ impl Drop for Running {
 
 impl Postgres {
     /// The newest version that is installed.
-    pub(super) fn find() -> Option<Found> {
+    pub(super) fn find() -> Option<Installation> {
         let versions = std::fs::read_dir(FOLDER).ok()?.filter_map(Result::ok);
         let programs = versions.map(|it| it.path().join("bin"));
         let version = |it: &PathBuf| {
@@ -79,7 +79,7 @@ impl Postgres {
             folder.and_then(|it| it.parse::<u32>().ok())
         };
         let programs = programs.filter(|it| it.join("postgres").exists()).max_by_key(version)?;
-        Some(Found { programs })
+        Some(Installation { programs })
     }
 
     /// The rows of a query, each the JSON of its text.
@@ -147,7 +147,7 @@ impl Postgres {
     }
 }
 
-impl Found {
+impl Installation {
     pub(super) async fn start(self, n_items: u64, env: &Env) -> Result<Postgres> {
         let folder = workspace::scratch("postgres")?;
         let data = folder.path().join("data");

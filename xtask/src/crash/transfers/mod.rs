@@ -27,7 +27,7 @@ use super::{CrashArguments, LOAD_MS_MAX, LOAD_MS_MIN};
 use crate::client::Account;
 use crate::server::Server;
 use client::Client;
-use reader::Way;
+use reader::ReadPath;
 
 /// Goes before the clients' own numbers in what a run reports.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ async fn load_and_kill(
 ) -> Result<Vec<Client>> {
     let is_over = Arc::new(AtomicBool::new(false));
     let mut readers = JoinSet::new();
-    for way in [Way::Query, Way::Procedure, Way::Page] {
+    for way in [ReadPath::Query, ReadPath::Procedure, ReadPath::Page] {
         readers.spawn(reader::watch(way, account.clone(), Arc::clone(&is_over)));
     }
     let noise = tokio::spawn(client::disturb(account.clone(), Arc::clone(&is_over)));

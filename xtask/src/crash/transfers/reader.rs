@@ -12,7 +12,7 @@ use crate::crash::CONTAINER;
 
 /// How a reader sums.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum ReadPath {
     /// The server adds, in a query.
     Query,
     /// A procedure adds.
@@ -22,7 +22,11 @@ pub(super) enum Way {
 }
 
 /// Sums until the server is gone; returns how many sums it saw.
-pub(super) async fn watch(way: Way, account: Account, is_over: Arc<AtomicBool>) -> Result<u64> {
+pub(super) async fn watch(
+    way: ReadPath,
+    account: Account,
+    is_over: Arc<AtomicBool>,
+) -> Result<u64> {
     let Ok(mut connection) = Connection::open(&account.authority).await else { return Ok(0) };
     let request = way.request();
     let mut n_sums = 0;
@@ -40,17 +44,17 @@ pub(super) async fn watch(way: Way, account: Account, is_over: Arc<AtomicBool>) 
     Ok(n_sums)
 }
 
-impl Way {
+impl ReadPath {
     fn request(self) -> Request {
         let text = match self {
-            Way::Procedure => {
+            ReadPath::Procedure => {
                 let request = Request::new("POST", format!("{CONTAINER}/sprocs/sum"));
                 return request.partition_key(KEY).body("[]");
             }
-            Way::Query => {
+            ReadPath::Query => {
                 "SELECT COUNT(1) AS n, SUM(c.balance) AS s FROM c WHERE c.kind = 'account'"
             }
-            Way::Page => "SELECT c.balance FROM c WHERE c.kind = 'account'",
+            ReadPath::Page => "SELECT c.balance FROM c WHERE c.kind = 'account'",
         };
         Request::new("POST", format!("{CONTAINER}/docs"))
             .partition_key(KEY)
@@ -63,12 +67,12 @@ impl Way {
         let json = response.json()?;
         let number = |value: &Value| value.as_i64().context("not a whole number");
         let (n, sum) = match self {
-            Way::Procedure => (number(&json[0])?, number(&json[1])?),
-            Way::Query => {
+            ReadPath::Procedure => (number(&json[0])?, number(&json[1])?),
+            ReadPath::Query => {
                 let row = &json["Documents"][0];
                 (number(&row["n"])?, number(&row["s"])?)
             }
-            Way::Page => {
+            ReadPath::Page => {
                 let rows = json["Documents"].as_array().context("no rows")?;
                 let balances = rows.iter().map(|row| number(&row["balance"]));
                 (i64::try_from(rows.len())?, balances.sum::<Result<i64>>()?)

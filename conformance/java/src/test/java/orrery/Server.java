@@ -34,6 +34,9 @@ final class Server {
         System.setProperty("COSMOS.EMULATOR_SERVER_CERTIFICATE_VALIDATION_DISABLED", "true");
     }
 
+    /** Direct mode is the default of the SDK; it needs an endpoint with TLS. */
+    static final boolean IS_DIRECT = env("ORRERY_CONNECTION_MODE", "gateway").equals("direct");
+
     static final CosmosClient CLIENT = client(KEY);
     static final CosmosDatabase DATABASE = createDatabase();
 
@@ -48,11 +51,11 @@ final class Server {
     }
 
     static CosmosClientBuilder builder() {
-        return new CosmosClientBuilder()
+        CosmosClientBuilder builder = new CosmosClientBuilder()
                 .endpoint(ENDPOINT)
-                .gatewayMode()
                 .consistencyLevel(ConsistencyLevel.SESSION)
                 .contentResponseOnWriteEnabled(true);
+        return IS_DIRECT ? builder.directMode() : builder.gatewayMode();
     }
 
     private static CosmosDatabase createDatabase() {

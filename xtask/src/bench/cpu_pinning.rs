@@ -1,4 +1,4 @@
-//! A client and servers that do not share a core.
+//! CPU pinning: a client and servers that do not share a core.
 //!
 //! Where both run on one machine, the system likes to let two that wait for each other share a core: then nobody has to
 //! be woken on another one, which takes longer than a short query. Whether it does so is luck, differs from side to side
@@ -7,25 +7,25 @@
 use std::process::{Command, Stdio};
 
 /// Processes that are held on cores of their own until this is dropped.
-pub(super) struct Apart {
+pub(super) struct CpuPinning {
     processes: Vec<u32>,
     n_cores: usize,
 }
 
-impl Apart {
+impl CpuPinning {
     /// Gives this process the first core and the servers the others. Does nothing where there is one core or no
     /// `taskset`.
-    pub(super) fn start(servers: &[u32]) -> Apart {
+    pub(super) fn start(servers: &[u32]) -> CpuPinning {
         let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
         let own = std::process::id();
-        let mut apart = Apart { processes: Vec::new(), n_cores };
+        let mut pinning = CpuPinning { processes: Vec::new(), n_cores };
         if n_cores > 1 {
-            apart.hold(own, "0");
+            pinning.hold(own, "0");
             for server in servers {
-                apart.hold(*server, &format!("1-{}", n_cores - 1));
+                pinning.hold(*server, &format!("1-{}", n_cores - 1));
             }
         }
-        apart
+        pinning
     }
 
     fn hold(&mut self, process: u32, cores: &str) {
@@ -34,7 +34,7 @@ impl Apart {
     }
 }
 
-impl Drop for Apart {
+impl Drop for CpuPinning {
     fn drop(&mut self) {
         for process in &self.processes {
             set(*process, &format!("0-{}", self.n_cores - 1));

@@ -1,24 +1,24 @@
-//! Waiting until a server has done what loading left to its engine, which is no part of what comes after.
+//! Waits until a server is idle, so that the work that loading left to its engine is not measured with what comes after.
 
 use std::time::Duration;
 
-/// How a server that has come to rest is known: little processor time in each of some looks.
-const LOOK: Duration = Duration::from_secs(1);
+/// An idle server takes little processor time in each of some checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const IDLE_TICKS: u64 = 2;
-/// The engine itself waits some seconds before it believes in a rest, and then brings its tables into order.
-const IDLE_LOOKS: u32 = 10;
-const LOOKS_MAX: u32 = 180;
+/// The engine waits some seconds before it compacts an idle store.
+const IDLE_CHECKS: u32 = 10;
+const CHECKS_MAX: u32 = 180;
 
-/// Waits until a process has been idle for some looks.
+/// Waits until a process has been idle for some checks.
 pub(super) async fn wait(process: u32) {
     let mut n_idle = 0;
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..CHECKS_MAX {
         // Where there is no such file, nothing is known and nothing waited for.
         let Some(before) = ticks(process) else { return };
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
         let is_idle = ticks(process).is_some_and(|now| now - before <= IDLE_TICKS);
         n_idle = if is_idle { n_idle + 1 } else { 0 };
-        if n_idle == IDLE_LOOKS {
+        if n_idle == IDLE_CHECKS {
             return;
         }
     }

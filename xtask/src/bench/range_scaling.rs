@@ -1,4 +1,4 @@
-//! From one range to sixteen: what writes and queries over all ranges gain and pay at each step.
+//! Range scaling, from one range to sixteen: what writes and queries over all ranges gain and pay at each step.
 
 use std::time::Duration;
 

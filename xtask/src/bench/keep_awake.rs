@@ -1,4 +1,4 @@
-//! Cores that do not fall asleep while one client waits for one answer.
+//! Keeps the cores out of their sleep states while one client waits for one answer.
 //!
 //! A core with nothing to do halts, and on a virtual machine waking it again takes longer than a short query: 300 µs for
 //! an exchange of two empty messages on one of ours, against 20 µs between cores that are awake. Such a measurement
@@ -8,22 +8,22 @@
 use std::process::{Child, Command, Stdio};
 
 /// Processes that keep the cores awake until this is dropped.
-pub(super) struct Awake(Vec<Child>);
+pub(super) struct KeepAwake(Vec<Child>);
 
-impl Awake {
+impl KeepAwake {
     /// Does nothing where the system has no `chrt`.
-    pub(super) fn start() -> Awake {
+    pub(super) fn start() -> KeepAwake {
         let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spinner = || {
             let mut command = Command::new("chrt");
             command.args(["--idle", "0"]).arg(std::env::current_exe().ok()?).arg("stay-awake");
             command.stdin(Stdio::null()).spawn().ok()
         };
-        Awake((0..n_cores).map_while(|_| spinner()).collect())
+        KeepAwake((0..n_cores).map_while(|_| spinner()).collect())
     }
 }
 
-impl Drop for Awake {
+impl Drop for KeepAwake {
     fn drop(&mut self) {
         for child in &mut self.0 {
             let _ = child.kill();

@@ -1,4 +1,7 @@
-//! `tidy`: rules that no compiler checks — layers, lengths, headers, leftovers, document caps.
+//! `tidy`: rules that no compiler checks — layers, lengths, headers, leftovers, document caps, paths in documents, names
+//! of types.
+
+mod paths;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +41,10 @@ const BANNED: [(&str, &str); 5] = [
     (concat!("FIX", "ME"), "open an issue"),
 ];
 
+/// Names that no type of ours may have: each of them once meant four to nine things.
+const VAGUE_TYPES: [&str; 10] =
+    ["Place", "Found", "Moment", "Inside", "Content", "Here", "Patience", "Habit", "Way", "Look"];
+
 /// Caps on documents, in lines; the first match counts.
 const DOCUMENTS: [(&str, usize); 5] = [
     ("README.md", 120),
@@ -47,27 +54,36 @@ const DOCUMENTS: [(&str, usize); 5] = [
     ("docs/decisions/", 60),
 ];
 const DOCUMENT_LINES_MAX: usize = 250;
-/// Tables and logs that grow with the project.
-const DOCUMENTS_FREE: [&str; 2] = ["CHANGELOG.md", "docs/compatibility.md"];
+/// Tables and logs that grow with the project. The change log names what was, so its paths are not checked.
+const CHANGELOG: &str = "CHANGELOG.md";
+const DOCUMENTS_FREE: [&str; 2] = [CHANGELOG, "docs/compatibility.md"];
 
 pub(crate) fn run() -> Result<()> {
     let root = workspace::root();
     let mut faults = Vec::new();
     check_layers(&root, &mut faults)?;
+    let tree = paths::Tree::read(&root)?;
     let mut sources = Vec::new();
     for folder in ["crates", "xtask", "fuzz", "conformance/rust"] {
         collect(&root.join(folder), "rs", &mut sources)?;
     }
     for path in &sources {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        check_source(&shown(&root, path), &text, &mut faults);
+        let name = shown(&root, path);
+        check_source(&name, &text, &mut faults);
+        let header = text.lines().take_while(|line| line.starts_with("//!"));
+        tree.check(&name, &header.collect::<Vec<_>>().join("\n"), &mut faults);
     }
     let mut documents = Vec::new();
     collect_flat(&root, "md", &mut documents)?;
     collect(&root.join("docs"), "md", &mut documents)?;
     for path in &documents {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        check_document(&shown(&root, path), text.lines().count(), &mut faults);
+        let name = shown(&root, path);
+        check_document(&name, text.lines().count(), &mut faults);
+        if name != CHANGELOG {
+            tree.check(&name, &text, &mut faults);
+        }
     }
     if !faults.is_empty() {
         bail!("{} faults\n  {}", faults.len(), faults.join("\n  "));
@@ -92,7 +108,9 @@ fn check_layers(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     for entry in fs::read_dir(root.join("crates")).context("no crates folder")? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if !known(&name) {
-            faults.push(format!("crates/{name} has no place in the layers: see xtask/src/tidy.rs"));
+            faults.push(format!(
+                "crates/{name} has no place in the layers: see xtask/src/tidy/mod.rs"
+            ));
         }
     }
     Ok(())
@@ -126,6 +144,9 @@ fn check_source(name: &str, text: &str, faults: &mut Vec<String>) {
     if !text.starts_with("//!") && !text.starts_with("#![") {
         faults.push(format!("{name}: no `//!` header that says what it is for"));
     }
+    if !is_test {
+        check_types(name, production, faults);
+    }
     for (index, line) in text.lines().enumerate() {
         for (word, advice) in BANNED {
             if line.contains(word) {
@@ -138,6 +159,17 @@ fn check_source(name: &str, text: &str, faults: &mut Vec<String>) {
                 "{name}:{}: {todo} without an issue number, as in {todo}(#7)",
                 index + 1
             ));
+        }
+    }
+}
+
+/// Names of types that say nothing, and that several rooms would use for different things.
+fn check_types(name: &str, text: &str, faults: &mut Vec<String>) {
+    for (index, line) in text.lines().enumerate() {
+        let mut words = line.split(|it: char| !it.is_alphanumeric() && it != '_');
+        let is_type = words.any(|word| matches!(word, "struct" | "enum" | "trait"));
+        if is_type && words.next().is_some_and(|word| VAGUE_TYPES.contains(&word)) {
+            faults.push(format!("{name}:{}: {} — say what it is", index + 1, line.trim()));
         }
     }
 }
@@ -211,6 +243,13 @@ mod tests {
         check("a.rs", concat!("//! A.\nto", "do!()\n"), &["a.rs:2"]);
         check("a.rs", concat!("//! A.\n// TO", "DO later\n"), &["issue number"]);
         check("a.rs", concat!("//! A.\n// TO", "DO(#3): later\n"), &[]);
+    }
+
+    #[test]
+    fn types_say_what_they_are() {
+        check("a.rs", "//! A.\npub(crate) struct ItemAddress;\n// a Place\n", &[]);
+        check("a.rs", "//! A.\npub(crate) struct Place {\n", &["a.rs:2"]);
+        check("a/tests/b.rs", "//! A.\nenum Found {\n", &[]);
     }
 
     #[test]
