@@ -1,10 +1,15 @@
 //! One connection of direct mode: frames in, responses out in whatever order they are ready.
 //!
 //! The task of the connection reads frames, answers point reads at once, and spawns a task for everything else, so
-//! that a long query holds up nobody. Responses that are ready together are written together.
+//! that a long query holds up nobody.
 //!
 //! Invariants: requests in flight and their bytes are bounded, and reading stops at the bound (back-pressure);
-//! responses are whole frames, never interleaved; a client that does not read is dropped after a time.
+//! responses are whole frames, never interleaved; **each response begins a TLS record of its own**; a client that does
+//! not read is dropped after a time.
+//!
+//! The rule about records is for the Java SDK. It decodes a response lazily, from a buffer whose rest it has moved to
+//! the front by then, so a response is garbled as soon as a byte of the next one lies behind it. The buffers it gets
+//! are TLS records, and the service sends one response in each.
 
 use std::{future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
 
@@ -55,6 +60,14 @@ struct Answered {
     n_bytes: usize,
 }
 
+/// Responses that wait to be written.
+#[derive(Debug, Default)]
+struct Outgoing {
+    bytes: BytesMut,
+    /// Where each response ends in `bytes`.
+    ends: Vec<usize>,
+}
+
 struct Connection<S> {
     state: Arc<State>,
     entry: Arc<Entry>,
@@ -64,7 +77,7 @@ struct Connection<S> {
     writer: WriteHalf<S>,
     decoder: Decoder,
     incoming: BytesMut,
-    outgoing: BytesMut,
+    outgoing: Outgoing,
     /// What the answers in `outgoing` count for.
     counts: Vec<Count>,
     under_way: JoinSet<Answered>,
@@ -91,7 +104,7 @@ where
         writer,
         decoder: Decoder::new(state.options.limits.body_bytes_max),
         incoming: BytesMut::with_capacity(READ_BUFFER_BYTES),
-        outgoing: BytesMut::new(),
+        outgoing: Outgoing::default(),
         counts: Vec::new(),
         under_way: JoinSet::new(),
         bytes_under_way: 0,
@@ -203,7 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
             if let Poll::Ready(answered) = first {
                 self.put(answered);
-                if self.outgoing.len() > OUT_BYTES_MAX {
+                if self.outgoing.bytes.len() > OUT_BYTES_MAX {
                     self.flush().await?;
                 }
                 return Ok(());
@@ -216,7 +229,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
 
     /// Takes what has ended without waiting.
     fn collect_ready(&mut self) {
-        while self.outgoing.len() < OUT_BYTES_MAX {
+        while self.outgoing.bytes.len() < OUT_BYTES_MAX {
             match self.under_way.try_join_next() {
                 Some(done) => self.finish(done),
                 None => break,
@@ -236,21 +249,32 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         self.counts.extend(count);
         let (parts, body) = response.into_parts();
         let body = body.into_inner().filter(|_| !echo.is_head).unwrap_or_default();
-        response::write(&mut self.outgoing, &echo, parts.status, &parts.headers, &body);
+        let outgoing = &mut self.outgoing;
+        response::write(&mut outgoing.bytes, &echo, parts.status, &parts.headers, &body);
+        outgoing.ends.push(outgoing.bytes.len());
     }
 
     async fn flush(&mut self) -> io::Result<()> {
-        if self.outgoing.is_empty() {
+        if self.outgoing.ends.is_empty() {
             return Ok(());
         }
-        let bytes = self.outgoing.split();
-        let written = timeout(WRITE_TIMEOUT, async {
-            self.writer.write_all(&bytes).await?;
-            self.writer.flush().await
-        });
-        written.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        let writing = timeout(WRITE_TIMEOUT, self.outgoing.write_to(&mut self.writer));
+        writing.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
         self.counts.clear();
         Ok(())
+    }
+}
+
+impl Outgoing {
+    /// Writes each response by itself: what one write takes never ends inside the record of another.
+    async fn write_to(&mut self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        let mut start = 0;
+        for end in self.ends.drain(..) {
+            writer.write_all(&self.bytes[start..end]).await?;
+            start = end;
+        }
+        self.bytes.clear();
+        writer.flush().await
     }
 }
 
@@ -275,4 +299,51 @@ async fn answer(
 /// Bytes that are no frame end the connection: what follows cannot be told apart any more.
 fn broken(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use super::*;
+
+    /// Keeps what each write was given. A TLS stream makes records of a write, and never one record of two.
+    #[derive(Default)]
+    struct Writes(Vec<Vec<u8>>);
+
+    impl AsyncWrite for Writes {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.0.push(bytes.to_vec());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn responses_that_are_ready_together_do_not_share_a_tls_record() -> io::Result<()> {
+        let mut outgoing = Outgoing::default();
+        let mut writes = Writes::default();
+        for response in ["first", "second", "third"] {
+            outgoing.bytes.extend_from_slice(response.as_bytes());
+            outgoing.ends.push(outgoing.bytes.len());
+        }
+        outgoing.write_to(&mut writes).await?;
+        assert_eq!(writes.0, [&b"first"[..], b"second", b"third"]);
+        assert!(outgoing.bytes.is_empty() && outgoing.ends.is_empty());
+        Ok(())
+    }
 }

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.azure.cosmos.CosmosAsyncClient;
+import com.azure.cosmos.CosmosAsyncContainer;
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.models.CosmosContainerProperties;
 import com.azure.cosmos.models.CosmosItemIdentity;
@@ -22,6 +24,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Flux;
 
 class ItemsTest {
     private static final PartitionKey A = new PartitionKey("a");
@@ -47,6 +50,23 @@ class ItemsTest {
         Server.fails(404, () -> read(container, "1", A));
         Server.fails(404, () -> container.deleteItem("1", A, null));
         Server.fails(404, () -> container.replaceItem(Server.item("1", "a"), "1", A, null));
+    }
+
+    /** Answers that are ready together reach the client at once; each must still be read by itself. */
+    @Test
+    void manyReadsAtOnceEachGetTheirItem() {
+        String container = Server.container().getId();
+        try (CosmosAsyncClient client = Server.builder(Server.KEY).buildAsyncClient()) {
+            CosmosAsyncContainer items = client.getDatabase(Server.DATABASE.getId()).getContainer(container);
+            Flux.range(0, 100).flatMap(n -> items.createItem(Server.item("" + n, "a").put("text", "x".repeat(n))), 16)
+                    .blockLast();
+            List<String> others = Flux.range(0, 5000).map(n -> "" + n % 100)
+                    .flatMap(id -> items.readItem(id, A, JsonNode.class)
+                            .map(answer -> answer.getItem().path("id").asText())
+                            .filter(found -> !found.equals(id)), 64)
+                    .collectList().block();
+            assertEquals(List.of(), others);
+        }
     }
 
     @Test
