@@ -94,7 +94,7 @@ impl Entry {
 
     fn enter(&self, phase: Phase) {
         self.since_ms.store(ms_since(self.clock), Ordering::Relaxed);
-        self.phase.store(phase as u8, Ordering::Relaxed);
+        self.phase.store(phase as u8, Ordering::Release);
     }
 
     /// The protocol is known, and the first request may come.
@@ -138,7 +138,7 @@ impl Entry {
     }
 
     pub(super) fn phase(&self) -> Phase {
-        Phase::of(self.phase.load(Ordering::Relaxed))
+        Phase::of(self.phase.load(Ordering::Acquire))
     }
 
     pub(super) fn has_requests(&self) -> bool {

@@ -51,13 +51,16 @@ fn look(table: &ConnectionTable, limits: &Limits) {
 }
 
 fn judge(entry: &Entry, limits: &Limits, now: Instant) -> Option<Verdict> {
+    // Invariant: the phase is read before its age. The other way round, a request that comes between the two looks as
+    // old as the rest before it.
+    let phase = entry.phase();
     let lasts = entry.lasts();
     if does_not_read(entry, limits, now) {
         tracing::debug!(unread = entry.unsent.bytes(), "a client does not read its answers");
         return Some(Verdict::Now);
     }
     let idle_timeout = if entry.is_direct() { DIRECT_IDLE_TIMEOUT } else { limits.idle_timeout };
-    match entry.phase() {
+    match phase {
         Phase::Head if lasts > limits.header_timeout => Some(Verdict::Now),
         // HTTP/1 connections end themselves; those that cannot, because nobody reads what they write, end here.
         Phase::Idle if lasts > idle_timeout + limits.write_timeout => Some(Verdict::Now),
