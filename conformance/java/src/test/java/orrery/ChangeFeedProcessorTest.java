@@ -73,6 +73,8 @@ class ChangeFeedProcessorTest {
     }
 
     private void stop(ChangeFeedProcessor processor) {
+        // The position of the last batch is written after the batch was handed over.
+        pause(2000);
         running.remove(processor);
         processor.stop().block();
         // A poll that is under way still hands over what it finds.
