@@ -89,10 +89,12 @@ impl Request {
             write!(head, "{name}: {value}\r\n")?;
         }
         if matches!(self.verb, "POST" | "PUT" | "PATCH") {
-            let is_query = self.headers.iter().any(|(name, _)| *name == "x-ms-documentdb-isquery");
-            let kind = if is_query { "query+json" } else { "json" };
-            let n_bytes = self.body.len();
-            write!(head, "content-type: application/{kind}\r\ncontent-length: {n_bytes}\r\n")?;
+            let has = |wanted: &str| self.headers.iter().any(|(name, _)| *name == wanted);
+            if !has("content-type") {
+                let kind = if has("x-ms-documentdb-isquery") { "query+json" } else { "json" };
+                write!(head, "content-type: application/{kind}\r\n")?;
+            }
+            write!(head, "content-length: {}\r\n", self.body.len())?;
         }
         head.push_str("\r\n");
         let mut bytes = head.into_bytes();

@@ -1,17 +1,38 @@
-//! What one writer knows: the last acknowledged state of each of its items, and the one change in flight.
+//! What one writer knows: the last acknowledged state of each of its items and attachments, and the one change in
+//! flight.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
-/// Name of an item: partition key and id.
+/// Name of an item, or of an attachment of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ItemName {
     pub(crate) key: String,
     pub(crate) id: String,
+    pub(crate) attachment: Option<String>,
 }
 
-/// The version of an item that must be there; `None` when the item must not.
+impl ItemName {
+    pub(crate) fn new(key: impl Into<String>, id: impl Into<String>) -> ItemName {
+        ItemName { key: key.into(), id: id.into(), attachment: None }
+    }
+
+    pub(crate) fn attachment(&self, id: &str) -> ItemName {
+        ItemName { attachment: Some(id.to_owned()), ..self.clone() }
+    }
+
+    pub(crate) fn is_item(&self) -> bool {
+        self.attachment.is_none()
+    }
+
+    /// Whether this is the item, or an attachment of it.
+    fn goes_with(&self, item: &ItemName) -> bool {
+        self.key == item.key && self.id == item.id
+    }
+}
+
+/// The version that must be there; `None` when nothing must.
 pub(crate) type State = Option<u64>;
 
 /// One request's effect: all of it happens, or none.
@@ -27,9 +48,20 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Items that are there for sure, in name order.
-    pub(crate) fn items(&self) -> &BTreeMap<ItemName, u64> {
+    /// Items and attachments that are there for sure, in name order.
+    pub(crate) fn entries(&self) -> &BTreeMap<ItemName, u64> {
         &self.acknowledged
+    }
+
+    /// The items among them.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &ItemName> {
+        self.acknowledged.keys().filter(|name| name.is_item())
+    }
+
+    /// An item and what is attached to it, which goes in the same commit.
+    pub(crate) fn removal(&self, item: &ItemName) -> Change {
+        let names = self.acknowledged.keys().filter(|name| name.goes_with(item));
+        Change { items: names.map(|name| (name.clone(), None)).collect() }
     }
 
     pub(crate) fn begin(&mut self, change: Change) {
@@ -77,7 +109,7 @@ mod tests {
     use super::*;
 
     fn name(id: &str) -> ItemName {
-        ItemName { key: "k".into(), id: id.into() }
+        ItemName::new("k", id)
     }
 
     fn batch(version: u64) -> Change {
@@ -92,8 +124,20 @@ mod tests {
             ledger.acknowledge();
             ledger.begin(batch(2));
             ledger.settle(|_| found).unwrap();
-            assert_eq!(ledger.items()[&name("a")], expected);
+            assert_eq!(ledger.entries()[&name("a")], expected);
         }
+    }
+
+    #[test]
+    fn an_attachment_that_outlives_its_item_is_an_error() {
+        let mut ledger = Ledger::default();
+        let attached = name("a").attachment("media");
+        ledger.begin(Change { items: vec![(name("a"), Some(1)), (attached, Some(2))] });
+        ledger.acknowledge();
+        assert_eq!(ledger.items().count(), 1);
+        ledger.begin(ledger.removal(&name("a")));
+        let error = ledger.settle(|it| (!it.is_item()).then_some(2)).unwrap_err();
+        assert!(error.to_string().contains("half"), "{error}");
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! `crash`: kill -9 under load, restart, compare.
 //!
 //! Sixteen writers, each the only one that writes its items, send single writes and atomic batches over
-//! shared logical partitions; every other time ranges are split, merged and moved meanwhile. At a random moment the server is killed by its process id. After a restart
-//! (itself killed now and then) the following must hold:
+//! shared logical partitions, and attachments with and without media; every other time ranges are split, merged and
+//! moved meanwhile. At a random moment the server is killed by its process id. After a restart (itself killed now and
+//! then) the following must hold:
 //!
 //! - every acknowledged write is there, with its content or with that of the one write in flight;
-//! - a batch is there whole or not at all;
+//! - a batch is there whole or not at all, and so is the end of an item with its attachments;
+//! - media is there byte by byte, and the account counts its bytes;
 //! - the change feed from the beginning holds each live item once, with its newest content, and one that
 //!   goes on from a position taken before the kill misses nothing;
 //! - the container's item counter equals the number of items.
 //!
 //! With `--transfers` the load is a stored procedure instead: see [`transfers`].
 
+mod attached;
 mod ledger;
 mod mover;
 mod observe;
@@ -150,7 +153,7 @@ impl Harness {
             }
             println!(
                 "crash: cycle {cycle}: killed after {load_ms} ms and {n_relocations} relocations, restarted in {} ms{}, {n_acknowledged} \
-                 acknowledged so far, {n_items} items agree",
+                 acknowledged so far, {n_items} items and attachments agree",
                 start.as_millis(),
                 if n_restart_kills > 0 { " (after a kill in the start)" } else { "" },
             );

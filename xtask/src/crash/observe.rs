@@ -1,4 +1,4 @@
-//! What a server shows after a restart: its items, its change feed, its counter.
+//! What a server shows after a restart: its items with their attachments, its change feed, its counter.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::CONTAINER;
+use super::attached;
 use super::ledger::ItemName;
 use super::writer::padding;
 use crate::client::{Account, Connection, Request};
@@ -13,6 +14,7 @@ use crate::client::{Account, Connection, Request};
 /// Everything seen in one look. Nobody writes meanwhile, so all parts describe one state.
 #[derive(Debug)]
 pub(crate) struct Seen {
+    /// With their attachments.
     pub(crate) items: BTreeMap<ItemName, u64>,
     /// Change feed from the beginning.
     pub(crate) feed: BTreeMap<ItemName, u64>,
@@ -59,7 +61,8 @@ impl Range {
 pub(crate) async fn observe(account: &Account, follower: &mut Follower) -> Result<Seen> {
     let mut connection = Connection::open(&account.authority).await?;
     let mut look = Observation { account, connection: &mut connection };
-    let items = look.items().await.context("read feed")?;
+    let mut items = look.items().await.context("read feed")?;
+    let attachments = attached::observe(account, look.connection, items.keys()).await;
     let ranges = look.ranges().await.context("ranges")?;
     let mut feed = BTreeMap::new();
     for Range { id: range, parents } in &ranges {
@@ -78,6 +81,7 @@ pub(crate) async fn observe(account: &Account, follower: &mut Follower) -> Resul
     let is_there = |id: &String| ranges.iter().any(|range| range.id == *id);
     follower.places.retain(|range, _| is_there(range));
     let n_counted = look.counter().await.context("counter")?;
+    items.extend(attachments.context("attachments")?);
     Ok(Seen { items, feed, followed: follower.newest.clone(), n_counted })
 }
 
@@ -174,7 +178,7 @@ fn documents(page: &Value) -> Result<&Vec<Value>> {
 /// Name and version of an item whose content is what its writer sent.
 fn checked(item: &Value) -> Result<(ItemName, u64)> {
     let text = |name: &str| item[name].as_str().with_context(|| format!("no {name} in {item}"));
-    let name = ItemName { key: text("pk")?.to_owned(), id: text("id")?.to_owned() };
+    let name = ItemName::new(text("pk")?, text("id")?);
     let version = item["version"].as_u64().context("item without version")?;
     ensure!(text("padding")? == padding(&name.id, version), "{name:?} has foreign content: {item}");
     Ok((name, version))
