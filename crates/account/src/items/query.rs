@@ -95,6 +95,8 @@ impl Target {
 
 /// Wire: clients of API versions before this one send a rewritten query as they got it.
 const RESUMABLE_SINCE: &str = "2017-01-19";
+/// Wire: for clients of API versions before this one, aggregates of one key may have names.
+const VALUES_REQUIRED_SINCE: &str = "2018-12-31";
 
 impl ItemRequest<'_> {
     /// A long text takes long to plan, and off the request threads.
@@ -253,7 +255,9 @@ impl ItemRequest<'_> {
             matches!(spans.as_slice(), [span] if *span == EpkRange::point(span.min().clone()));
         if is_point {
             // Wire: its aggregates have to be values all the same, unless the request names the key.
-            if query.merge.is_none() && query_facts::is_bare_aggregate(statement.ast()) {
+            let wants_values =
+                query.merge.is_none() && !self.options.is_before(VALUES_REQUIRED_SINCE);
+            if wants_values && query_facts::is_bare_aggregate(statement.ast()) {
                 return Err(Error::CrossPartitionAggregate);
             }
             return Ok(Target { scope, spans: Some(spans), merge: None });
