@@ -248,10 +248,12 @@ where
         return Err(Error::QueryStringUnexpected.into());
     }
     let headers = RequestHeaders::collect(&parts.headers)?;
-    // Wire: who waits for the server to start asks without a key, and wants any answer.
+    // Wire: who waits for the server to start asks without a key, and wants any answer. A client that names its API
+    // version and has no key is refused as everywhere.
     if target == Target::Account
         && parts.method == Method::GET
         && headers.raw(Name::Authorization).is_none()
+        && headers.raw(Name::Version).is_none()
     {
         *asked = Reply::new(Action::Page);
         return Ok((
