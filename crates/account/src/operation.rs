@@ -81,6 +81,8 @@ pub struct Options {
     pub pre_triggers: Vec<String>,
     pub post_triggers: Vec<String>,
     pub indexing: IndexingDirective,
+    /// `_self` and `_attachments` are left out of the item, if it was written so. Wire: `x-ms-exclude-system-properties`.
+    pub omits_links: bool,
     /// The API version that the client sent, e.g. `2020-07-15`.
     pub api_version: Option<String>,
 }

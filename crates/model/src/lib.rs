@@ -34,7 +34,7 @@ pub use etag::ETag;
 pub use id::{IdError, check_item_id, check_resource_id};
 pub use json::{
     DEPTH_MAX, ITEM_BYTES_MAX, ItemBody, ItemError, JsonError, Number, Object, Value, order,
-    with_attachment_properties, with_system_properties,
+    with_attachment_properties, with_system_properties, without_links,
 };
 pub use lsn::Lsn;
 pub use partition_key::{

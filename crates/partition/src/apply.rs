@@ -20,16 +20,18 @@ impl Partition {
         let (number, record) = reader.find(&place, id)?.ok_or(Error::missing())?;
         self.has_seen(record.moment.lsn);
         let etag = record.etag();
-        let item_lsn = Some(record.moment.lsn);
+        let (item_lsn, is_bare) = (Some(record.moment.lsn), record.is_bare);
         if if_none_match.is_some_and(|header| etag.matches(header)) {
             let (status, charge) = (Status::NOT_MODIFIED, charge::nothing());
-            return Ok(ItemOutcome { status, body: None, etag: Some(etag), item_lsn, charge });
+            let etag = Some(etag);
+            return Ok(ItemOutcome { status, body: None, etag, item_lsn, is_bare, charge });
         }
         Ok(ItemOutcome {
             status: Status::OK,
             body: Some(reader.render(number, &record, None)),
             etag: Some(etag),
             item_lsn,
+            is_bare,
             charge: charge::read(record.text().len()),
         })
     }

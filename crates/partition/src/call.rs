@@ -14,6 +14,8 @@ pub struct ItemCall {
     /// The answer has no use for the written item.
     pub minimal: bool,
     pub indexing: IndexingDirective,
+    /// What is written can be read without its links. Wire: `x-ms-exclude-system-properties`.
+    pub is_bare: bool,
 }
 
 /// Whether queries are to find the item that is written. Wire: `x-ms-indexing-directive`.
@@ -30,7 +32,14 @@ impl ItemCall {
     /// Makes a call without preconditions.
     pub fn new(op: ItemOp) -> ItemCall {
         let indexing = IndexingDirective::Default;
-        ItemCall { op, if_match: None, if_none_match: None, minimal: false, indexing }
+        ItemCall {
+            op,
+            if_match: None,
+            if_none_match: None,
+            minimal: false,
+            indexing,
+            is_bare: false,
+        }
     }
 }
 
@@ -67,6 +76,8 @@ pub struct ItemOutcome {
     pub etag: Option<ETag>,
     /// The LSN of the item's last write.
     pub item_lsn: Option<Lsn>,
+    /// Its writer said that it can be read without its links.
+    pub is_bare: bool,
     pub charge: Charge,
 }
 

@@ -76,7 +76,8 @@ impl ItemRequest<'_> {
             ItemOp::Read { .. } => (None, call.if_none_match.or(call.if_match)),
             _ => (call.if_match, call.if_none_match),
         };
-        Ok(ItemCall { op, if_match, if_none_match, minimal, indexing: call.indexing })
+        let indexing = call.indexing;
+        Ok(ItemCall { op, if_match, if_none_match, minimal, indexing, is_bare: false })
     }
 }
 

@@ -119,6 +119,7 @@ impl ItemRequest<'_> {
             if_none_match: self.options.if_none_match.clone(),
             minimal: false,
             indexing: self.options.indexing,
+            is_bare: self.options.omits_links,
         };
         match range.partition.apply(at, call).await {
             Ok(applied) => Ok(self.answer(range, applied.outcome, applied.lsn)),
@@ -141,7 +142,10 @@ impl ItemRequest<'_> {
                 _ => usage.n_items,
             };
         }
-        let body = outcome.body.map_or(Body::Empty, Body::Resource);
+        let omits = self.options.omits_links && outcome.is_bare;
+        let cut = |item: Bytes| model::without_links(&item).map_or(item, Bytes::from);
+        let body = outcome.body.map(|item| if omits { cut(item) } else { item });
+        let body = body.map_or(Body::Empty, Body::Resource);
         Outcome { status: outcome.status, body, facts }
     }
 

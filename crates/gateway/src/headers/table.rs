@@ -92,6 +92,7 @@ used_headers! {
     Prefer = "prefer", "return=minimal on item writes and batches";
     IsUpsert = "x-ms-documentdb-is-upsert", "create becomes upsert";
     IndexingDirective = "x-ms-indexing-directive", "whether queries find the item that is written";
+    ExcludeSystemProperties = "x-ms-exclude-system-properties", "items that are written so are answered without _self and _attachments to who asks so";
     PreTriggers = "x-ms-documentdb-pre-trigger-include", "triggers to run before a write";
     PostTriggers = "x-ms-documentdb-post-trigger-include", "triggers to run after a write";
     IsQuery = "x-ms-documentdb-isquery", "a POST is a query";
@@ -139,7 +140,6 @@ pub(super) const REFUSED: &[HeaderFact] = facts! { Refused:
     "x-ms-end-id", "ranges of resource ids can not be read";
     "x-ms-enumeration-direction", "feeds can not be read backwards";
     "x-ms-time-to-live-in-seconds", "set ttl in the item";
-    "x-ms-exclude-system-properties", "system properties are always returned";
     "x-ms-binary-id", "items are addressed by text ids";
     "x-ms-cosmos-collection-truncate", "a container can not be truncated; delete and create it";
     "x-ms-cosmos-start-full-fidelity-if-none-match", "one request reads one mode of the change feed";

@@ -29,6 +29,7 @@ pub(super) fn options(headers: &RequestHeaders<'_>) -> Result<Options, Error> {
         wants_query_advice: headers.is_on(Name::QueryAdvice)?,
         post_triggers: headers.triggers(Name::PostTriggers)?,
         indexing: headers.indexing()?,
+        omits_links: headers.is_on(Name::ExcludeSystemProperties)?,
         api_version: headers.version()?.map(str::to_owned),
     })
 }

@@ -54,13 +54,15 @@ impl Partition {
         let (etag, item_lsn) = (record.etag(), Some(record.lsn));
         if if_none_match.is_some_and(|header| etag.matches(header)) {
             let (status, charge) = (Status::NOT_MODIFIED, charge::nothing());
-            return Ok(ItemOutcome { status, body: None, etag: Some(etag), item_lsn, charge });
+            let (etag, is_bare) = (Some(etag), false);
+            return Ok(ItemOutcome { status, body: None, etag, item_lsn, is_bare, charge });
         }
         Ok(ItemOutcome {
             status: Status::OK,
             body: Some(render(&reader.settings, number, &record.text, &etag, record.ts)),
             etag: Some(etag),
             item_lsn,
+            is_bare: false,
             charge: charge::read(record.text.len()),
         })
     }

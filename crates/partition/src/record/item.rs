@@ -21,7 +21,9 @@ const SCALARS_AT: usize = 19;
 const HIDDEN: u32 = 1 << 31;
 /// The bit below: what follows is no number of scalars, but how many bytes of the text were added.
 const PATCHED: u32 = 1 << 30;
-const FLAGS: u32 = HIDDEN | PATCHED;
+/// The bit below: the item can be read without its links.
+const BARE: u32 = 1 << 29;
+const FLAGS: u32 = HIDDEN | PATCHED | BARE;
 const HEADER_BYTES: usize = 25;
 
 /// A stored item.
@@ -34,6 +36,8 @@ pub(crate) struct ItemRecord {
     pub(crate) ttl: i32,
     /// Queries do not find the item; everything else does.
     pub(crate) is_hidden: bool,
+    /// The item can be read without its links.
+    pub(crate) is_bare: bool,
     n_added: u32,
     text_at: usize,
 }
@@ -46,12 +50,12 @@ impl ItemRecord {
         let ttl = i32::from_be_bytes(fields.array()?);
         // How many scalars the item has, which nothing needs any more, and marks.
         let scalars = fields.u32()?;
-        let is_hidden = scalars & HIDDEN != 0;
+        let (is_hidden, is_bare) = (scalars & HIDDEN != 0, scalars & BARE != 0);
         let n_added = added(scalars);
         let place_bytes = usize::from(fields.u16()?);
         fields.take(place_bytes)?;
         let text_at = HEADER_BYTES + place_bytes;
-        Ok(ItemRecord { bytes, moment, ts, ttl, is_hidden, n_added, text_at })
+        Ok(ItemRecord { bytes, moment, ts, ttl, is_hidden, is_bare, n_added, text_at })
     }
 
     pub(crate) fn text(&self) -> &[u8] {
@@ -141,7 +145,8 @@ impl Fresh {
     pub(crate) fn set_added(&mut self, n_added: usize) {
         // Invariant: an item has at most 2 MiB, so the number stays below the marks.
         let hidden = if self.is_hidden() { HIDDEN } else { 0 };
-        let marked = u32::try_from(n_added).unwrap_or(0) & !FLAGS | PATCHED | hidden;
+        let bare = if self.is_bare() { BARE } else { 0 };
+        let marked = u32::try_from(n_added).unwrap_or(0) & !FLAGS | PATCHED | hidden | bare;
         for (slot, byte) in self.bytes.iter_mut().skip(SCALARS_AT).zip(marked.to_be_bytes()) {
             *slot = byte;
         }
@@ -149,13 +154,31 @@ impl Fresh {
 
     /// Keeps the item from queries.
     pub(crate) fn hide(&mut self) {
-        if let Some(byte) = self.bytes.get_mut(SCALARS_AT) {
-            *byte |= HIDDEN.to_be_bytes()[0];
-        }
+        self.mark(HIDDEN);
     }
 
     pub(crate) fn is_hidden(&self) -> bool {
-        self.bytes.get(SCALARS_AT).is_some_and(|byte| byte & HIDDEN.to_be_bytes()[0] != 0)
+        self.is_marked(HIDDEN)
+    }
+
+    /// Remembers that the item can be read without its links.
+    pub(crate) fn bare(&mut self) {
+        self.mark(BARE);
+    }
+
+    pub(crate) fn is_bare(&self) -> bool {
+        self.is_marked(BARE)
+    }
+
+    // Invariant: marks are in the first of the four bytes.
+    fn mark(&mut self, mark: u32) {
+        if let Some(byte) = self.bytes.get_mut(SCALARS_AT) {
+            *byte |= mark.to_be_bytes()[0];
+        }
+    }
+
+    fn is_marked(&self, mark: u32) -> bool {
+        self.bytes.get(SCALARS_AT).is_some_and(|byte| byte & mark.to_be_bytes()[0] != 0)
     }
 
     /// Turns the record into its final bytes.
@@ -219,7 +242,21 @@ mod tests {
         let record = decode(&fresh);
         assert_eq!((fresh.is_hidden(), record.is_hidden), (true, true));
         let moved = ItemRecord::decode(record.at(CommitPosition { lsn: Lsn(1), seq: 9 })).unwrap();
-        assert!(moved.is_hidden);
+        assert!(moved.is_hidden && !moved.is_bare);
+    }
+
+    #[test]
+    fn a_bare_record_says_so_after_a_patch_too() {
+        let place = LogicalPrefix::from_bytes(Bytes::from_static(b"\x01\0\0key"));
+        let mut fresh = Fresh::new(&place, None, usize::MAX, br#"{"id":"a","n":1}"#).unwrap();
+        assert!(!fresh.is_bare());
+        fresh.bare();
+        fresh.set_added(6);
+        assert!(fresh.is_bare() && !fresh.is_hidden());
+        let record =
+            ItemRecord::decode(fresh.stamp(CommitPosition { lsn: Lsn(1), seq: 0 }, 1)).unwrap();
+        assert_eq!((record.is_bare, record.is_hidden), (true, false));
+        assert_eq!(record.item_text().n_added, 6);
     }
 
     #[test]

@@ -252,7 +252,7 @@ impl<'a> ScriptRun<'a> {
         }
         let op = item_op(operation, id, request.as_deref())?;
         let minimal = false;
-        let call = ItemCall { op, if_match, if_none_match, minimal, indexing };
+        let call = ItemCall { op, if_match, if_none_match, minimal, indexing, is_bare: false };
         let outcome = self.host.lock().transaction()?.apply_main(call)?;
         let shown = outcome.body.as_deref().map(to_text).transpose()?;
         let mut response = shown.clone();

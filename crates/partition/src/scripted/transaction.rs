@@ -139,7 +139,16 @@ impl Transaction {
 
     pub(super) fn show(&self, done: &Done) -> ItemOutcome {
         let (status, charge) = (done.status, done.charge);
-        let plain = |etag, item_lsn| ItemOutcome { status, body: None, etag, item_lsn, charge };
+        // Scripts see their items whole.
+        let (body, is_bare) = (None, false);
+        let plain = |etag, item_lsn| ItemOutcome {
+            status,
+            body: body.clone(),
+            etag,
+            item_lsn,
+            is_bare,
+            charge,
+        };
         match &done.shown {
             Shown::Nothing => plain(None, None),
             Shown::Unchanged { etag, lsn } => plain(Some(etag.clone()), Some(*lsn)),

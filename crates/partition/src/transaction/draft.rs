@@ -395,6 +395,11 @@ impl Done {
         sealed: Option<&Sealed>,
     ) -> ItemOutcome {
         let settings = &context.settings;
+        let is_bare = match &self.shown {
+            Shown::Stored { record, .. } => record.is_bare,
+            Shown::Written { new, .. } => new.record.is_bare(),
+            _ => false,
+        };
         let (body, etag, item_lsn) = match (self.shown, sealed) {
             (Shown::Unchanged { etag, lsn }, _) => (None, Some(etag), Some(lsn)),
             (Shown::Stored { number, record }, _) => {
@@ -422,6 +427,6 @@ impl Done {
                 (None, None, None)
             }
         };
-        ItemOutcome { status: self.status, body, etag, item_lsn, charge: self.charge }
+        ItemOutcome { status: self.status, body, etag, item_lsn, is_bare, charge: self.charge }
     }
 }

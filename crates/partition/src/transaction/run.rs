@@ -233,7 +233,9 @@ impl<'a> Running<'a> {
         let n_added = bytes_added(&item, &written);
         let body = ItemBody::from_value(&item)?;
         let new = match self.context.new_version(&body) {
-            Ok(new) => Arc::new(new.hidden_if(step.hides).with_added(n_added)),
+            Ok(new) => {
+                Arc::new(new.hidden_if(step.hides).bare_if(step.is_bare).with_added(n_added))
+            }
             Err(Error::PartitionKeyMismatch) => return Err(Patch::touches_partition_key()),
             Err(error) => return Err(error),
         };

@@ -40,6 +40,8 @@ pub(crate) struct Step {
     pub(crate) minimal: bool,
     /// What is written is kept from queries.
     pub(crate) hides: bool,
+    /// What is written can be read without its links.
+    pub(crate) is_bare: bool,
 }
 
 #[derive(Debug)]
@@ -88,6 +90,13 @@ impl New {
         }
         self
     }
+
+    pub(crate) fn bare_if(mut self, is_bare: bool) -> New {
+        if is_bare {
+            self.record.bare();
+        }
+        self
+    }
 }
 
 impl TransactionContext {
@@ -116,7 +125,11 @@ impl TransactionContext {
 
     pub(crate) fn step(&self, call: ItemCall, env: &Env) -> Result<Step> {
         let hides = self.settings.hides(call.indexing);
-        let new = |body: &ItemBody| Ok::<_, Error>(self.new_version(body)?.hidden_if(hides).into());
+        let is_bare = call.is_bare;
+        let new = |body: &ItemBody| {
+            let new = self.new_version(body)?.hidden_if(hides).bare_if(is_bare);
+            Ok::<_, Error>(new.into())
+        };
         let action = match call.op {
             ItemOp::Create(body) => Action::Create(new(&body)?),
             ItemOp::Upsert(body) => Action::Upsert(new(&body)?),
@@ -130,7 +143,7 @@ impl TransactionContext {
             ItemOp::Read { id } => Action::Read { id },
         };
         let ItemCall { if_match, if_none_match, minimal, .. } = call;
-        Ok(Step { action, if_match, if_none_match, minimal, hides })
+        Ok(Step { action, if_match, if_none_match, minimal, hides, is_bare })
     }
 }
 
@@ -142,13 +155,14 @@ impl Step {
             if_none_match: None,
             minimal: true,
             hides: false,
+            is_bare: false,
         }
     }
 
     pub(crate) fn attachment(call: AttachmentCall) -> Step {
         let AttachmentCall { item, op, if_match, if_none_match } = call;
         let action = Action::Attachment { item, op };
-        Step { action, if_match, if_none_match, minimal: false, hides: false }
+        Step { action, if_match, if_none_match, minimal: false, hides: false, is_bare: false }
     }
 
     pub(crate) fn is_read(&self) -> bool {

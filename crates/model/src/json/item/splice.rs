@@ -1,6 +1,6 @@
 //! System properties: added at read, cut out at write.
 
-use super::super::{plain_length, write_string};
+use super::super::{Event, JsonError, Reader, plain_length, write_string};
 use crate::{ETag, Lsn, Rid};
 
 /// Bytes around the parts that differ in length, and numbers.
@@ -82,6 +82,29 @@ pub fn with_system_properties<'a>(
     }
     item.push(b'}');
     item
+}
+
+/// Returns an item that [`with_system_properties`] made without `_self` and `_attachments`.
+pub fn without_links(item: &[u8]) -> Result<Vec<u8>, JsonError> {
+    let mut reader = Reader::from_bytes(item)?;
+    let mut kept = Vec::with_capacity(item.len());
+    let (mut from, mut value_end) = (0, 0);
+    reader.next()?;
+    while let Some(event) = reader.next()? {
+        let Event::Name(name) = event else { break };
+        // Neither is the first: the id stands before them.
+        let begin = value_end;
+        let is_link = name.is("_self") || name.is("_attachments");
+        let Some(value) = reader.next()? else { break };
+        reader.skip(value)?;
+        value_end = reader.event_end();
+        if is_link {
+            kept.extend_from_slice(item.get(from..begin).unwrap_or_default());
+            from = value_end;
+        }
+    }
+    kept.extend_from_slice(item.get(from..).unwrap_or_default());
+    Ok(kept)
 }
 
 /// Returns an attachment as a client reads it: its text with the system properties at the end.
@@ -181,6 +204,19 @@ pub(super) fn without_system_properties(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_are_cut_out_and_nothing_else() {
+        let inside = r#"{"_self":1,"_attachments":2}"#;
+        let item = format!(
+            r#"{{ "id" : "a","in":{inside},"_rid":"r","_self":"s","_etag":"e","_attachments":"t","x":{inside} ,"_ts":9}}"#
+        );
+        let expected = format!(
+            r#"{{ "id" : "a","in":{inside},"_rid":"r","_etag":"e","x":{inside} ,"_ts":9}}"#
+        );
+        let cut = without_links(item.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(cut).unwrap(), expected);
+    }
 
     #[track_caller]
     fn splice(text: &str, lsn: Option<u64>) -> String {
