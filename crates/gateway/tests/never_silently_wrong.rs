@@ -101,6 +101,7 @@ fn bad_values() -> Vec<(&'static str, Option<BadValue>)> {
         ("prefer", None),        // a wish, by definition
         ("x-ms-documentdb-is-upsert", Some((create(), "x", 400))),
         ("x-ms-indexing-directive", Some((create(), "x", 400))),
+        ("x-ms-exclude-system-properties", Some((read(), "x", 400))),
         ("x-ms-documentdb-pre-trigger-include", Some((create(), "x", 400))),
         ("x-ms-documentdb-post-trigger-include", Some((create(), "x", 400))),
         ("x-ms-documentdb-isquery", Some((post(), "x", 400))),
