@@ -6,6 +6,7 @@ use model::Value;
 
 use super::fold::constant;
 use super::query::{has_aggregates, repeated_name};
+use super::rank::{COMPONENT_SCORE, has_lists};
 use super::tree::{Expr, ITEM_LEVEL};
 use super::{Binder, Clause, Stage};
 use crate::ast::{self, BinaryOp, ExprKind, SubqueryKind, UnaryOp};
@@ -87,7 +88,7 @@ impl Binder<'_> {
             }
             ExprKind::Conditional(operands) => Expr::Conditional(self.three(operands)),
             ExprKind::Call { name, udf: true, arguments } => self.udf(name, arguments),
-            ExprKind::Call { name, udf: false, arguments } => self.call(name, arguments, span),
+            ExprKind::Call { name, udf: false, arguments } => self.call(expr, name, arguments),
             ExprKind::Subquery(kind, query) => {
                 let bound = self.subquery(query);
                 if *kind == SubqueryKind::Scalar && !is_one_row(query) {
@@ -305,8 +306,10 @@ impl Binder<'_> {
         Expr::Udf(name.to_string(), self.list(arguments))
     }
 
-    fn call(&mut self, name: &str, arguments: &[ast::Expr], span: Span) -> Expr {
-        let function = functions::find(name).filter(|function| function.name != "RRF");
+    fn call(&mut self, call: &ast::Expr, name: &str, arguments: &[ast::Expr]) -> Expr {
+        let span = call.span;
+        let function = functions::find(name)
+            .filter(|function| !matches!(function.name, "RRF" | "COMBINEDSCORE"));
         let Some(function) = function else {
             self.list(arguments);
             self.report(unknown_function(name, span));
@@ -315,14 +318,17 @@ impl Binder<'_> {
         if let Some(diagnostic) = wrong_count(function, name, arguments.len(), span) {
             self.list(arguments);
             self.report(diagnostic);
+            self.refuse_component_score(function, name, span);
+            return Expr::Constant(None);
+        }
+        if function.name == "_FULLTEXTSCORE" && !has_lists(arguments) {
+            self.list(arguments);
+            self.report(Diagnostic::sc(2242, COMPONENT_SCORE, span));
+            self.refuse_component_score(function, name, span);
             return Expr::Constant(None);
         }
         if let Role::Rank = function.role {
-            self.list(arguments);
-            let message = "The FullTextScore function is only allowed in the SELECT, WHERE and ORDER BY \
-                           RANK clauses of a query that has an ORDER BY RANK.";
-            self.report(Diagnostic::sc(2244, message, span));
-            return Expr::Constant(None);
+            return self.shown_score(call);
         }
         if let (Role::Aggregate(kind), [argument]) = (function.role, arguments) {
             return self.aggregate(kind, argument, span);

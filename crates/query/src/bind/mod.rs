@@ -60,6 +60,7 @@ pub(crate) fn bind(
         next_level: tree::ITEM_LEVEL + 1,
         clause: Clause::Other,
         rank: false,
+        shown_scores: Vec::new(),
         diagnostics: Default::default(),
     };
     let bound = binder.root_query(query);
@@ -91,6 +92,8 @@ struct Binder<'b> {
     clause: Clause,
     /// Whether the query is ranked.
     rank: bool,
+    /// The scores of texts in the clauses of a ranked query that were bound last.
+    shown_scores: Vec<tree::Score>,
     next_level: usize,
     /// By [`Stage`].
     diagnostics: [Vec<Diagnostic>; Stage::LAST + 1],
@@ -124,6 +127,13 @@ impl Stage {
 impl Binder<'_> {
     fn report(&mut self, diagnostic: Diagnostic) {
         self.report_at(Stage::Names, diagnostic);
+    }
+
+    /// Reports mistakes of which each counts, even if they are the same.
+    fn report_each(&mut self, list: Vec<Diagnostic>) {
+        if let Some(own) = self.diagnostics.get_mut(Stage::Names as usize) {
+            own.extend(list);
+        }
     }
 
     fn report_at(&mut self, stage: Stage, diagnostic: Diagnostic) {

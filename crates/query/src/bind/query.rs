@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::aggregate::has_aggregate_or_subquery;
+use super::rank::is_component_order;
 use super::scope::GroupScope;
 use super::sort_path::{Inputs, SortPath};
 use super::tree::{Base, Expr, Grouping, ITEM_LEVEL, OrderKey, Projection, Query};
@@ -77,6 +78,7 @@ impl Binder<'_> {
         let from = self.from(&query.from, place != Nesting::Row);
         let clause = std::mem::replace(&mut self.clause, Clause::Filter);
         let filter = query.filter.as_ref().map(|filter| self.expr(filter));
+        let filter_scores = std::mem::take(&mut self.shown_scores);
         self.clause = Clause::Other;
         self.check_rank_groups(query);
         let keys: Vec<Expr> = query.group_by.iter().map(|key| self.group_by_key(key)).collect();
@@ -116,6 +118,11 @@ impl Binder<'_> {
         bound.rank = self.rank(query);
         self.check_rank_distinct(query);
         bound.projection = self.projection(query, is_grouped);
+        let mut shown = std::mem::take(&mut self.shown_scores);
+        shown.extend(filter_scores);
+        if let Some(rank) = &mut bound.rank {
+            rank.shown = shown;
+        }
         if is_grouped {
             self.aggregates_allowed = false;
             if let Some(group) = self.groups.pop() {
@@ -252,6 +259,10 @@ impl Binder<'_> {
                     descending
                 };
                 if name == "VECTORDISTANCE" && !has_query_vector(&expr) {
+                    self.report_at(Stage::Keys, not_a_path());
+                    return None;
+                }
+                if name == "_FULLTEXTSCORE" && !is_component_order(&expr) {
                     self.report_at(Stage::Keys, not_a_path());
                     return None;
                 }

@@ -5,10 +5,10 @@ use model::Value;
 use super::Binder;
 use super::expression::{unknown_function, wrong_count};
 use super::fold::constant;
-use super::tree::{Component, Rank, Score};
+use super::tree::{Component, Expr, Fusion, Rank, Score};
 use crate::ast::{self, ExprKind};
 use crate::error::{Code, Diagnostic, Span};
-use crate::functions::{self, SearchTerm, value_words_bytes};
+use crate::functions::{self, Function, Prepared, SearchTerm, value_words_bytes};
 use crate::value::Datum;
 
 const WEIGHTS: &str = "The last parameter of the RRF function is an optional array of weights. When \
@@ -16,18 +16,47 @@ const WEIGHTS: &str = "The last parameter of the RRF function is an optional arr
     the RRF function. The length of this array must be the same as the number of the component \
     scores.";
 
+const COMBINED_WEIGHTS: &str = "The optional weights argument to COMBINEDSCORE must be a literal array of \
+    numbers, with one weight for each component score. The number of weights must match the number of \
+    component scores.";
+
 const FUNCTIONS: &str = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a \
     FullTextScore function call.";
+
+const COMBINED_FUNCTIONS: &str =
+    "The COMBINEDSCORE function only supports FullTextScore component scores.";
+
+const MULTIPLIER: &str = "The optional search list size multiplier argument to a score fusion function must \
+    be a positive integer.";
+
+const COMPONENTS: &str = "A score fusion function requires at least two component score functions.";
 
 const TERMS: &str = "The second through last arguments of the 'FullTextScore' function must be literals \
     of type string or object specifying the fuzzy search argument containing a 'term' property which is a \
     string and a 'distance' property which is a number between 0 and 2 (inclusive).";
 
+pub(super) const COMPONENT_SCORE: &str =
+    "One or more arguments provided by the rewritten full text query are invalid.";
+
+const SHOWN: &str = "The FullTextScore function is only allowed in the SELECT, WHERE and ORDER BY RANK \
+    clauses of a query that has an ORDER BY RANK.";
+
 /// The calls that ORDER BY RANK fuses, with their weights.
 pub(crate) struct RankCalls<'a> {
     pub(crate) calls: Vec<&'a ast::Expr>,
+    pub(crate) fusion: Fusion,
     /// Empty when no weights were written.
     pub(crate) weights: Vec<f64>,
+    /// How many times as many rows components are asked for.
+    pub(crate) multiplier: u32,
+}
+
+/// Returns how a function of this name fuses scores.
+fn fusion(name: &str) -> Option<Fusion> {
+    if name.eq_ignore_ascii_case("RRF") {
+        return Some(Fusion::Ranks);
+    }
+    name.eq_ignore_ascii_case("COMBINEDSCORE").then_some(Fusion::Scores)
 }
 
 /// Splits the expression after RANK into its components; the mistakes stand at `span`, the whole clause.
@@ -36,40 +65,104 @@ pub(crate) fn rank_calls(expr: &ast::Expr, span: Span) -> Result<RankCalls<'_>, 
     let ExprKind::Call { name, udf: false, arguments } = &expr.kind else {
         return Err(vec![refuse()]);
     };
-    if !name.eq_ignore_ascii_case("RRF") {
-        return if is_component(expr) {
-            Ok(RankCalls { calls: vec![expr], weights: Vec::new() })
-        } else {
-            Err(vec![refuse()])
-        };
+    match fusion(name) {
+        Some(fusion) => fused_calls(fusion, arguments, span),
+        None if is_component(expr) => Ok(RankCalls {
+            calls: vec![expr],
+            fusion: Fusion::Ranks,
+            weights: Vec::new(),
+            multiplier: 1,
+        }),
+        None => Err(vec![refuse()]),
     }
+}
+
+/// Splits the arguments of a fusion: components, then weights, then a multiplier.
+fn fused_calls(
+    fusion: Fusion,
+    arguments: &[ast::Expr],
+    span: Span,
+) -> Result<RankCalls<'_>, Vec<Diagnostic>> {
     let mut problems = Vec::new();
-    if arguments.len() < 2 {
-        let message = "A score fusion function requires at least two component score functions.";
-        problems.push(Diagnostic::sc(2233, message, span));
-    }
-    let (calls, weights) = match arguments.split_last() {
-        Some((last, calls)) if calls.len() >= 2 && !matches!(last.kind, ExprKind::Call { .. }) => {
-            (calls, Some(last))
-        }
-        _ => (arguments.as_slice(), None),
+    let (rest, multiplier) = match arguments.split_last() {
+        Some((last, rest)) if rest.len() >= 2 && is_number(last) => (rest, literal_count(last)),
+        _ => (arguments, Some(1)),
     };
-    if !calls.iter().all(is_component) {
-        problems.push(refuse());
+    if multiplier.is_none() {
+        problems.push(Diagnostic::sc(2232, MULTIPLIER, span));
     }
-    let weights = match weights {
-        None => Some(Vec::new()),
-        Some(list) => literal_weights(list).filter(|weights| weights.len() == calls.len()),
+    let (calls, weights) = match rest.split_last() {
+        Some((last, calls)) if matches!(last.kind, ExprKind::Array(_)) && !calls.is_empty() => {
+            let weights = literal_weights(last).filter(|weights| weights.len() == calls.len());
+            (calls, weights)
+        }
+        _ => (rest, Some(Vec::new())),
     };
-    match weights {
-        Some(weights) if problems.is_empty() => {
-            Ok(RankCalls { calls: calls.iter().collect(), weights })
-        }
-        weights => {
-            problems.extend(weights.is_none().then(|| Diagnostic::sc(2229, WEIGHTS, span)));
-            Err(problems)
+    if calls.len() < 2 {
+        problems.push(Diagnostic::sc(2233, COMPONENTS, span));
+    }
+    let (code, text) = match fusion {
+        Fusion::Ranks => (2229, WEIGHTS),
+        Fusion::Scores => (2230, COMBINED_WEIGHTS),
+    };
+    if weights.is_none() {
+        problems.push(Diagnostic::sc(code, text, span));
+    }
+    let (code, text) = match fusion {
+        Fusion::Ranks => (2221, FUNCTIONS),
+        Fusion::Scores => (2231, COMBINED_FUNCTIONS),
+    };
+    for call in calls {
+        if !is_component(call) || fusion == Fusion::Scores && !is_text_score(call) {
+            problems.push(Diagnostic::sc(code, text, span));
         }
     }
+    match (weights, multiplier) {
+        (Some(weights), Some(multiplier)) if problems.is_empty() => {
+            Ok(RankCalls { calls: calls.iter().collect(), fusion, weights, multiplier })
+        }
+        _ => Err(problems),
+    }
+}
+
+/// Says whether the terms and their counts are written as arrays.
+pub(super) fn has_lists(arguments: &[ast::Expr]) -> bool {
+    let is_list =
+        |at| matches!(arguments.get(at), Some(ast::Expr { kind: ExprKind::Array(_), .. }));
+    is_list(1) && is_list(4)
+}
+
+/// Says whether rows can be sorted by `_FullTextScore` with these arguments: all but the path are constants that fit.
+pub(super) fn is_component_order(call: &Expr) -> bool {
+    let Expr::Call { arguments, .. } = call else { return false };
+    let [text, terms, n_items, n_words, hits] = arguments.as_slice() else { return false };
+    let value = |expr: &Expr| constant(expr).flatten().and_then(Datum::value).cloned();
+    let list = |expr: &Expr| value(expr)?.as_array().map(<[Value]>::to_vec);
+    let is_count = |expr: &Expr| value(expr).and_then(|value| value.as_i64()) >= Some(0);
+    let (Some(terms), Some(hits)) = (list(terms), list(hits)) else { return false };
+    matches!(text, Expr::VariablePath(..))
+        && is_count(n_items)
+        && is_count(n_words)
+        && terms.len() == hits.len()
+        && terms.iter().all(|term| SearchTerm::parts(term).is_some())
+        && hits.iter().all(|count| count.as_f64().is_some())
+}
+
+fn is_number(expr: &ast::Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Literal(Value::Number(_)) | ExprKind::Special(_))
+}
+
+/// Reads a positive number without a fraction.
+fn literal_count(expr: &ast::Expr) -> Option<u32> {
+    let ExprKind::Literal(value) = &expr.kind else { return None };
+    let count = u32::try_from(value.as_i64()?).ok()?;
+    (count > 0).then_some(count)
+}
+
+/// Says whether an expression is the score of a text.
+pub(crate) fn is_text_score(expr: &ast::Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Call { name, udf: false, .. }
+        if name.eq_ignore_ascii_case("FullTextScore"))
 }
 
 fn is_component(expr: &ast::Expr) -> bool {
@@ -109,15 +202,20 @@ impl Binder<'_> {
             let weight = calls.weights.get(index).copied().unwrap_or(1.0);
             components.extend(self.score(call).map(|score| Component { score, weight }));
         }
-        (components.len() == calls.calls.len()).then_some(Rank { components })
+        let fusion = calls.fusion;
+        (components.len() == calls.calls.len()).then_some(Rank {
+            components,
+            fusion,
+            shown: Vec::new(),
+        })
     }
 
     /// Reports the mistakes in what is ranked, and first those of its arguments.
     fn refuse_rank(&mut self, expr: &ast::Expr, problems: Vec<Diagnostic>) {
         let ExprKind::Call { name, udf, arguments } = &expr.kind else { return };
-        let is_fusion = name.eq_ignore_ascii_case("RRF");
+        let is_fusion = fusion(name).is_some();
         let (first, last): (Vec<_>, Vec<_>) =
-            problems.into_iter().partition(|problem| problem.code == Code::Sc(2233));
+            problems.into_iter().partition(|problem| matches!(problem.code, Code::Sc(2232 | 2233)));
         for problem in first {
             self.report(problem);
         }
@@ -147,12 +245,35 @@ impl Binder<'_> {
         }
         let has_unknown = |expr: &ast::Expr| {
             matches!(&expr.kind, ExprKind::Call { name, udf: false, .. }
-                if name.eq_ignore_ascii_case("RRF") || functions::find(name).is_none())
+                if fusion(name).is_some() || functions::find(name).is_none())
         };
         if !arguments.iter().any(has_unknown) {
-            for problem in last {
-                self.report(problem);
+            self.report_each(last);
+        }
+    }
+
+    /// Binds a score of a text in SELECT or WHERE. Clients put its statistics into component queries, so what is bound
+    /// here stands for any number and is never computed.
+    pub(super) fn shown_score(&mut self, call: &ast::Expr) -> Expr {
+        let ExprKind::Call { arguments, .. } = &call.kind else { return Expr::Constant(None) };
+        if !self.rank {
+            for argument in arguments {
+                self.expr(argument);
             }
+            self.report(Diagnostic::sc(2244, SHOWN, call.span));
+            return Expr::Constant(None);
+        }
+        let (score, function) = (self.score(call), functions::find("_FULLTEXTWORDCOUNT"));
+        let (Some(score), Some(function)) = (score, function) else { return Expr::Constant(None) };
+        self.shown_scores.push(score);
+        let arguments = arguments.iter().take(1).map(|text| self.expr(text)).collect();
+        Expr::Call { function, arguments, prepared: Prepared::Nothing }
+    }
+
+    /// The service does not know the function of its component queries when the arguments are wrong.
+    pub(super) fn refuse_component_score(&mut self, function: &Function, name: &str, span: Span) {
+        if function.name == "_FULLTEXTSCORE" {
+            self.report(unknown_function(name, span));
         }
     }
 
@@ -199,7 +320,7 @@ impl Binder<'_> {
         }
     }
 
-    fn score(&mut self, call: &ast::Expr) -> Option<Score> {
+    pub(super) fn score(&mut self, call: &ast::Expr) -> Option<Score> {
         let ExprKind::Call { name, arguments, .. } = &call.kind else { return None };
         if name.eq_ignore_ascii_case("VectorDistance") {
             let larger_closer = self.vector_options(arguments).distance.is_larger_closer();

@@ -144,6 +144,18 @@ pub(crate) struct OrderKey {
 #[derive(Debug)]
 pub(crate) struct Rank {
     pub(crate) components: Vec<Component>,
+    pub(crate) fusion: Fusion,
+    /// The scores of texts in SELECT and WHERE, in this order.
+    pub(crate) shown: Vec<Score>,
+}
+
+/// How the scores of several components become one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fusion {
+    /// `RRF`: by the places that a row has in the order of each.
+    Ranks,
+    /// `COMBINEDSCORE`: by their weighted sum.
+    Scores,
 }
 
 /// One component of a rank.

@@ -294,6 +294,7 @@ static FUNCTIONS: &[Function] = &[
     entry("_FULLTEXTWORDCOUNT", exactly(1), Scalar(fulltext::word_count), Bytes(footprint::words), "Number of words."),
     entry("_FULLTEXTSCORE", exactly(5), Scalar(fulltext::score), Bytes(footprint::words), "BM25 with given statistics."),
     entry("FULLTEXTSCORE", at_least(2), Rank, Folded, "BM25, in ORDER BY RANK only."),
+    entry("COMBINEDSCORE", at_least(2), Rank, Folded, "Sums scores of texts, in ORDER BY RANK only."),
     entry("RRF", at_least(2), Rank, Folded, "Fuses ranks, in ORDER BY RANK only."),
     entry("VECTORDISTANCE", between(2, 4), Scalar(vector::distance), Bytes(footprint::numbers_of_array), "Similarity of two vectors."),
     entry("_VECTORSCORE", between(2, 4), Scalar(vector::distance), Bytes(footprint::numbers_of_array), "VECTORDISTANCE in component queries."),

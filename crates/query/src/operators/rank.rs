@@ -1,4 +1,4 @@
-//! ORDER BY RANK within one scope: scores of all rows, fused by reciprocal ranks.
+//! ORDER BY RANK within one scope: scores of all rows, fused by reciprocal ranks or added up.
 //!
 //! SDKs do this themselves from component queries; this operator serves clients that send the query as it is.
 //! A rank depends on all items of the scope, so that no value names a place in the order of fused ranks: positions
@@ -12,7 +12,7 @@ use super::collect::each_base;
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use super::score::{Input, Scorer};
 use super::scored;
-use crate::bind::tree::{Component, Query};
+use crate::bind::tree::{Fusion, Query, Rank};
 use crate::context::{Context, Run};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, answer, each_row};
@@ -30,14 +30,20 @@ pub(super) fn page(
     request: &PageRequest<'_>,
     position: Option<Position>,
 ) -> Result<Page> {
-    let components = query.rank.as_ref().map_or(&[][..], |rank| &rank.components);
+    let Some(rank) = &query.rank else { return Err(Error::Continuation) };
+    if !rank.shown.is_empty() {
+        let message =
+            "FullTextScore in SELECT and WHERE needs a client that asks for a query plan.";
+        return Err(Error::Unplannable(message.to_string()));
+    }
+    let components = rank.components.as_slice();
     if let Some(component) = scored::only(query, components) {
         return scored::page(query, component, context, source, request, position);
     }
     let passed = counted(position.as_ref())?;
     let mut builder = PageBuilder::new(context, request);
     let run = Run::of(context, request);
-    let rows = fused_rows(query, components, source, &mut builder.metrics, &run)?;
+    let rows = fused_rows(query, rank, source, &mut builder.metrics, &run)?;
     Ok(fill(builder, query, rows, passed))
 }
 
@@ -71,11 +77,12 @@ fn fill(mut builder: PageBuilder<'_>, query: &Query, rows: Vec<Value>, passed: u
 
 fn fused_rows(
     query: &Query,
-    components: &[Component],
+    rank: &Rank,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'_>,
 ) -> Result<Vec<Value>> {
+    let components = rank.components.as_slice();
     let scorers: Vec<Scorer<'_>> = components.iter().map(Scorer::new).collect();
     let mut rows = Vec::new();
     let mut inputs: Vec<Vec<Input>> = Vec::new();
@@ -103,8 +110,18 @@ fn fused_rows(
         let column = || inputs.iter().filter_map(|row| row.get(index));
         let statistics = scorer.statistics(column());
         let column: Vec<_> = column().map(|input| Scorer::score(input, &statistics)).collect();
-        for (total, rank) in fused.iter_mut().zip(ranks(&column, scorer.is_larger_first())) {
-            *total += component.weight.abs() / (FUSION + rank);
+        let shares: Vec<f64> = match rank.fusion {
+            Fusion::Ranks => ranks(&column, scorer.is_larger_first())
+                .into_iter()
+                .map(|rank| component.weight.abs() / (FUSION + rank))
+                .collect(),
+            Fusion::Scores => {
+                let share = |score: &Option<f64>| component.weight * score.unwrap_or_default();
+                column.iter().map(share).collect()
+            }
+        };
+        for (total, share) in fused.iter_mut().zip(shares) {
+            *total += share;
         }
     }
     let mut ordered: Vec<(f64, Value)> = fused.into_iter().zip(rows).collect();

@@ -6,19 +6,21 @@ use super::features::Features;
 use super::rewrite::{
     COUNT_MAX, FILTER_PLACEHOLDER, QueryInfo, payload, placeholder_filter, root_alias,
 };
+use super::text_scores::TextScores;
 use crate::ast::{Expr, ExprKind, Query};
 use crate::bind::rank::rank_calls;
-use crate::bind::tree::{self, Component, Score};
+use crate::bind::tree::{self, Component, Fusion, Score};
 use crate::error::{Error, Result};
 use crate::statement::Statement;
 use crate::syntax::format;
 use crate::value::Step;
 
-/// Wire: clients put the sums of the statistics queries here; the number is that of the text component.
-const PLACEHOLDER: &str = "documentdb-formattablehybridsearchquery";
-
 /// Fewest rows that a component asks for when the client wants some; fusion needs more than that.
 const COMPONENT_ROWS_MIN: u64 = 120;
+
+/// Wire: scores of rows that have none, behind all others.
+const LARGEST: &str = "1.7976900000000001e+308";
+const SMALLEST: &str = "-1.7976900000000001e+308";
 
 /// A score as text, and what surrounds it.
 struct ScoreText {
@@ -42,15 +44,22 @@ pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> 
         needed.push("WeightedRankFusion");
     }
     features.require(&needed)?;
-    let components =
-        statement.bound().rank.as_ref().map(|rank| rank.components.as_slice()).unwrap_or_default();
-    let mut n_texts = 0;
-    let mut scores = Vec::new();
-    let mut statistics = Vec::new();
-    for (call, component) in calls.calls.iter().zip(components) {
-        scores.push(score_text(call, component, &mut n_texts, &mut statistics));
+    let Some(rank) = statement.bound().rank.as_ref() else {
+        return Err(Error::Unplannable("ORDER BY RANK without a function".into()));
+    };
+    let mut texts = TextScores::default();
+    for (call, component) in calls.calls.iter().zip(&rank.components) {
+        if let Some(searched) = search_terms(&component.score) {
+            texts.add(call, searched);
+        }
     }
-    let window = Window::new(statement);
+    let shown = rank.shown.iter().filter_map(search_terms).collect();
+    texts.add_shown(query, shown);
+    let query = &texts.rewrite(query);
+    let scores: Vec<ScoreText> = (calls.calls.iter().zip(&rank.components))
+        .map(|(call, component)| score_text(call, component, &texts))
+        .collect();
+    let window = Window::new(statement, calls.multiplier);
     let skips_rewrite = features.has("HybridSearchSkipOrderByRewrite");
     let mut infos = Vec::new();
     for score in &scores {
@@ -62,7 +71,7 @@ pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> 
         infos.push(info.to_value());
     }
     let mut info = Object::new();
-    info.insert("globalStatisticsQuery", statistics_query(query, &statistics));
+    info.insert("globalStatisticsQuery", texts.statistics_query(query));
     info.insert("componentQueryInfos", Value::Array(infos));
     info.insert("componentWithoutPayloadQueryInfos", Value::Array(Vec::new()));
     info.insert("projectionQueryInfo", Value::Null);
@@ -72,18 +81,19 @@ pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> 
     );
     info.insert("skip", window.skip.map_or(Value::Null, Value::from));
     info.insert("take", window.take.map_or(Value::Null, Value::from));
-    info.insert("requiresGlobalStatistics", n_texts > 0);
-    let texts = components.iter().filter_map(|component| {
-        let Score::FullText { text, terms, .. } = &component.score else { return None };
-        Some(search_terms(text, terms))
-    });
-    info.insert("fullTextSearchTerms", Value::Array(texts.collect()));
-    info.insert("scoreCombinationKind", "Rrf");
+    info.insert("requiresGlobalStatistics", !texts.is_empty());
+    info.insert("fullTextSearchTerms", texts.searched());
+    let kind = match rank.fusion {
+        Fusion::Ranks => "Rrf",
+        Fusion::Scores => "CombinedScore",
+    };
+    info.insert("scoreCombinationKind", kind);
     Ok(Value::Object(info))
 }
 
 /// Returns what a text component looks for, and where.
-fn search_terms(text: &tree::Expr, terms: &[Value]) -> Value {
+fn search_terms(score: &Score) -> Option<Value> {
+    let Score::FullText { text, terms, .. } = score else { return None };
     let steps = match text {
         tree::Expr::VariablePath(_, steps) => steps.as_slice(),
         _ => &[],
@@ -104,7 +114,7 @@ fn search_terms(text: &tree::Expr, terms: &[Value]) -> Value {
     let mut object = Object::new();
     object.insert("path", steps.iter().map(name).collect::<Value>());
     object.insert("terms", terms.iter().map(term).collect::<Value>());
-    Value::Object(object)
+    Some(Value::Object(object))
 }
 
 /// How many rows the user and the components want.
@@ -123,12 +133,15 @@ enum ComponentWindow {
 }
 
 impl Window {
-    fn new(statement: &Statement) -> Window {
+    fn new(statement: &Statement, multiplier: u32) -> Window {
         let bound = statement.bound();
         let is_limit = statement.ast().offset_limit.is_some();
         let wanted = bound.offset.saturating_add(bound.take.unwrap_or_default());
         // Wire: clients read 32 bits.
-        let n_rows = wanted.saturating_mul(2).clamp(COMPONENT_ROWS_MIN, COUNT_MAX);
+        let n_rows = wanted
+            .saturating_mul(2)
+            .saturating_mul(u64::from(multiplier))
+            .clamp(COMPONENT_ROWS_MIN, COUNT_MAX);
         let component = match bound.take {
             None => ComponentWindow::All,
             Some(_) if is_limit => ComponentWindow::Limit(n_rows),
@@ -163,69 +176,31 @@ impl Window {
     }
 }
 
-fn score_text(
-    call: &Expr,
-    component: &Component,
-    n_texts: &mut usize,
-    statistics: &mut Vec<String>,
-) -> ScoreText {
-    let arguments: &[Expr] = match &call.kind {
-        ExprKind::Call { arguments, .. } => arguments,
-        _ => &[],
-    };
+fn score_text(call: &Expr, component: &Component, texts: &TextScores) -> ScoreText {
     let is_positive = component.weight >= 0.0;
     match &component.score {
-        Score::FullText { .. } => {
-            let path = arguments.first().map(format::expression).unwrap_or_default();
-            let terms: Vec<String> = arguments.iter().skip(1).map(format::expression).collect();
-            let index = *n_texts;
-            *n_texts += 1;
-            statistics.push(text_statistics(&path, &terms));
-            let call = format!(
-                "_FullTextScore({path}, [{}], {{{PLACEHOLDER}-totaldocumentcount}}, \
-                 {{{PLACEHOLDER}-totalwordcount-{index}}}, {{{PLACEHOLDER}-hitcountsarray-{index}}})",
-                terms.join(", ")
-            );
-            ScoreText {
-                call,
-                default: "-1",
-                direction: if is_positive { " DESC" } else { " ASC" },
-                order_by: if is_positive { "Descending" } else { "Ascending" },
-            }
-        }
+        Score::FullText { .. } => ScoreText {
+            call: texts.call_text(call),
+            default: if is_positive { "-1" } else { LARGEST },
+            direction: if is_positive { " DESC" } else { " ASC" },
+            order_by: if is_positive { "Descending" } else { "Ascending" },
+        },
         Score::Vector { larger_closer, .. } => {
+            let arguments: &[Expr] = match &call.kind {
+                ExprKind::Call { arguments, .. } => arguments,
+                _ => &[],
+            };
             let arguments: Vec<String> = arguments.iter().map(format::expression).collect();
             let descending = *larger_closer == is_positive;
             let reversed = if descending { " DESC" } else { " ASC" };
             ScoreText {
                 call: format!("_VectorScore({})", arguments.join(", ")),
-                default: if descending {
-                    "-1.7976900000000001e+308"
-                } else {
-                    "1.7976900000000001e+308"
-                },
+                default: if descending { SMALLEST } else { LARGEST },
                 direction: if is_positive { "" } else { reversed },
                 order_by: if descending { "Descending" } else { "Ascending" },
             }
         }
     }
-}
-
-fn text_statistics(path: &str, terms: &[String]) -> String {
-    let counts: Vec<String> =
-        terms.iter().map(|term| format!("COUNTIF(FullTextContains({path}, {term}))")).collect();
-    format!(
-        r#"{{"totalWordCount": SUM(_FullTextWordCount({path})), "hitCounts": [{}]}}"#,
-        counts.join(", ")
-    )
-}
-
-fn statistics_query(query: &Query, statistics: &[String]) -> String {
-    format!(
-        "SELECT COUNT(1) AS documentCount, [{}] AS fullTextStatistics\n{}",
-        statistics.join(", "),
-        format::from(&query.from)
-    )
 }
 
 fn component(

@@ -9,6 +9,7 @@ mod possible;
 mod refusal;
 mod rewrite;
 mod target;
+mod text_scores;
 
 pub use document::query_plan;
 pub use features::Features;

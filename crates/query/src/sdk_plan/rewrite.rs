@@ -295,7 +295,7 @@ fn ordered(
         order.items.iter().map(|item| format::expression(&item.expr)).collect();
     for (item, key) in order.items.iter().zip(&bound.order) {
         info.order_by.push(direction_name(item.direction, key.descending));
-        info.has_non_streaming_order_by |= key.undefined_last;
+        info.has_non_streaming_order_by |= key.undefined_last && !is_text_score(&item.expr);
     }
     needed.push(if order.items.len() > 1 { "MultipleOrderBy" } else { "OrderBy" });
     if info.has_non_streaming_order_by {
@@ -331,6 +331,12 @@ fn ordered(
         info.rewritten_query = format!("{}\nOFFSET 0 LIMIT {sum}", info.rewritten_query);
     }
     Ok(())
+}
+
+/// Wire: clients merge the scores of texts as they come.
+fn is_text_score(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Call { name, udf: false, .. }
+        if name.eq_ignore_ascii_case("_FullTextScore"))
 }
 
 fn direction_name(written: Option<Direction>, descending: bool) -> &'static str {
