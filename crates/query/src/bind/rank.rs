@@ -244,8 +244,11 @@ impl Binder<'_> {
             return;
         }
         let has_unknown = |expr: &ast::Expr| {
-            matches!(&expr.kind, ExprKind::Call { name, udf: false, .. }
-                if fusion(name).is_some() || functions::find(name).is_none())
+            let ExprKind::Call { name, udf: false, arguments } = &expr.kind else { return false };
+            let is_right = |function: &Function| {
+                wrong_count(function, name, arguments.len(), expr.span).is_none()
+            };
+            fusion(name).is_some() || !functions::find(name).is_some_and(is_right)
         };
         if !arguments.iter().any(has_unknown) {
             self.report_each(last);

@@ -1,6 +1,6 @@
 //! Scores of texts in component queries: each is computed from statistics that the client puts into a place of the text.
 //!
-//! The same call in several places shares its statistics, so calls are known by their text.
+//! The same call in several places shares its statistics, so calls are known by the text of their arguments.
 
 use model::Value;
 
@@ -26,7 +26,7 @@ impl TextScores {
 
     /// Adds a score, unless it is known, with what it looks for.
     pub(super) fn add(&mut self, call: &Expr, searched: Value) {
-        let text = format::expression(call);
+        let text = key(call);
         if !self.calls.contains(&text) {
             self.statistics.push(statistics(call));
             self.calls.push(text);
@@ -91,7 +91,7 @@ impl TextScores {
         if !is_text_score(expr) {
             return each_operand_mut(expr, &mut |operand| self.replace(operand));
         }
-        let text = format::expression(expr);
+        let text = key(expr);
         let Some(index) = self.calls.iter().position(|call| *call == text) else { return };
         let span = expr.span;
         let ExprKind::Call { name, arguments, .. } = &mut expr.kind else { return };
@@ -106,6 +106,15 @@ impl TextScores {
         arguments.push(place(format!("totalwordcount-{index}")));
         arguments.push(place(format!("hitcountsarray-{index}")));
     }
+}
+
+/// Returns what makes a score different from others.
+fn key(call: &Expr) -> String {
+    let arguments: &[Expr] = match &call.kind {
+        ExprKind::Call { arguments, .. } => arguments,
+        _ => &[],
+    };
+    arguments.iter().map(format::expression).collect::<Vec<_>>().join(", ")
 }
 
 fn statistics(call: &Expr) -> String {

@@ -43,7 +43,7 @@ macro_rules! keywords {
 
         impl Keyword {
             fn find(word: &str) -> Option<Keyword> {
-                if word.len() > KEYWORD_LENGTH_MAX {
+                if !(KEYWORD_LENGTH_MIN..=KEYWORD_LENGTH_MAX).contains(&word.len()) {
                     return None;
                 }
                 $(if word.eq_ignore_ascii_case(stringify!($name)) { return Some(Keyword::$name); })*
@@ -53,6 +53,9 @@ macro_rules! keywords {
         }
     };
 }
+
+/// The length of `as`: names of one letter are common.
+const KEYWORD_LENGTH_MIN: usize = 2;
 
 /// The length of `undefined`.
 const KEYWORD_LENGTH_MAX: usize = 9;
@@ -255,8 +258,10 @@ impl<'t> Lexer<'t> {
     }
 
     fn symbol(&mut self, first: char) -> Token<'t> {
+        let byte = self.rest.as_bytes().first();
         for (text, symbol) in SYMBOLS {
-            if self.rest.starts_with(text) {
+            // Most symbols differ in the first byte, which is cheaper to compare than texts.
+            if text.as_bytes().first() == byte && self.rest.starts_with(text) {
                 return self.take(text.len(), Kind::Symbol(symbol));
             }
         }
