@@ -125,11 +125,11 @@ fn fused_calls(
     }
 }
 
-/// Says whether the terms and their counts are written as arrays.
+/// Says whether the terms and their counts are written as arrays, or are parameters.
 pub(super) fn has_lists(arguments: &[ast::Expr]) -> bool {
     let is_list =
-        |at| matches!(arguments.get(at), Some(ast::Expr { kind: ExprKind::Array(_), .. }));
-    is_list(1) && is_list(4)
+        |expr: &ast::Expr| matches!(expr.kind, ExprKind::Array(_) | ExprKind::Parameter(_));
+    [1, 4].into_iter().all(|at| arguments.get(at).is_some_and(is_list))
 }
 
 /// Says whether rows can be sorted by `_FullTextScore` with these arguments: all but the path are constants that fit.
@@ -214,8 +214,9 @@ impl Binder<'_> {
     fn refuse_rank(&mut self, expr: &ast::Expr, problems: Vec<Diagnostic>) {
         let ExprKind::Call { name, udf, arguments } = &expr.kind else { return };
         let is_fusion = fusion(name).is_some();
-        let (first, last): (Vec<_>, Vec<_>) =
-            problems.into_iter().partition(|problem| matches!(problem.code, Code::Sc(2232 | 2233)));
+        let (first, last): (Vec<_>, Vec<_>) = problems
+            .into_iter()
+            .partition(|problem| matches!(problem.code, Code::Sc(2229 | 2230 | 2232 | 2233)));
         for problem in first {
             self.report(problem);
         }
