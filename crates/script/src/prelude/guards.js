@@ -16,6 +16,8 @@ const iterator = Symbol.iterator;
 const spreadable = Symbol.isConcatSpreadable;
 const TypedArray = Reflect.getPrototypeOf(Uint8Array);
 const typedLength = getOwnPropertyDescriptor(TypedArray.prototype, 'length').get;
+const bufferLengths = [ArrayBuffer, SharedArrayBuffer].map(
+  (kind) => getOwnPropertyDescriptor(kind.prototype, 'byteLength').get);
 const { indexOf, lastIndexOf, slice, startsWith } = String.prototype;
 
 // Limit: steps of one call that are not worth a look at the clock, and how many such calls are.
@@ -50,6 +52,17 @@ function weigh(nSteps, most) {
     if (nSteps > most) throw new TooLong('the array is too long for a script');
     look();
   } else tick();
+}
+
+// Only a buffer has a length that the getter of its kind gives.
+function isBuffer(value) {
+  for (let i = 0; i < bufferLengths.length; i++) {
+    try {
+      apply(bufferLengths[i], value, []);
+      return true;
+    } catch { /* Of another kind. */ }
+  }
+  return false;
 }
 
 const isProxy = (value) => mayBeProxy && isProxyValue(value);
@@ -139,6 +152,7 @@ function replaceConstructor(name, guard) {
   const native = globalThis[name];
   const guarded = new BaseProxy(native, {
     __proto__: null,
+    apply: (target, self, args) => apply(target, self, guard(args)),
     construct: (target, args, made) => construct(target, guard(args), made === guarded ? target : made),
   });
   defineProperty(globalThis, name, { __proto__: null, value: guarded, writable: true, configurable: true });
@@ -307,6 +321,15 @@ function guardTypedArrays() {
       return apply(native, self, args);
     });
   }
+  const made = (args) => {
+    const [given, ...rest] = args;
+    if (given === null || typeof given !== 'object' || isBuffer(given)) return args;
+    return [isView(given) ? given : iteratedOrListed(given), ...rest];
+  };
+  for (const name of ['Int8', 'Uint8', 'Uint8Clamped', 'Int16', 'Uint16', 'Int32', 'Uint32', 'BigInt64', 'BigUint64',
+    'Float16', 'Float32', 'Float64']) {
+    if (globalThis[name + 'Array'] !== undefined) replaceConstructor(name + 'Array', made);
+  }
   replaceAll(TypedArray.prototype, ['sort', 'toSorted'], (native, self, args) => {
     if (isView(self)) weigh(apply(typedLength, self, []) ?? 0, SORTED_MAX);
     return apply(native, self, args);
@@ -351,7 +374,7 @@ function guardIterators() {
     return apply(native, self, [passed]);
   });
   const made = (args) => (args.length > 0 ? [iterated(args[0]), ...args.slice(1)] : args);
-  for (const name of ['Map', 'Set', 'WeakMap', 'WeakSet']) replaceConstructor(name, made);
+  for (const name of ['AggregateError', 'Map', 'Set', 'WeakMap', 'WeakSet']) replaceConstructor(name, made);
 }
 
 function guardObjects() {

@@ -13,6 +13,7 @@ use crate::invocation::Script;
 use crate::limits::Limits;
 
 mod honest;
+mod natives;
 
 const WALK: &str = include_str!("walk.js");
 
