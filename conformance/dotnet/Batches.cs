@@ -61,4 +61,33 @@ static class Batches
         var reads = Enumerable.Range(0, 200).Select(i => container.ReadItemAsync<JObject>("i" + i, new PartitionKey("k" + i % 20)));
         Claim.Same(200, (await Task.WhenAll(reads)).Select(it => (string)it.Resource["id"]).Distinct().Count(), "all are read");
     }
+
+    /// Bulk puts what goes to one range into one request: many items, every kind of operation, and refusals of some.
+    public static async Task BulkOfMany(World world)
+    {
+        await using var bulk = await World.Create(bulk: true);
+        var container = await bulk.Container(units: 25000);
+        PartitionKey KeyOf(int n) => new("k" + n % 300);
+        JObject Item(int n, int version) => Claim.Item("i" + n, "k" + n % 300, new { version, note = new string('x', 300) });
+        const int many = 3000;
+        await Task.WhenAll(Enumerable.Range(0, many).Select(n => container.CreateItemAsync(Item(n, 1), KeyOf(n))));
+        var second = Enumerable.Range(0, many).Select(async n =>
+        {
+            var answer = (n % 5) switch
+            {
+                0 => (await container.UpsertItemAsync(Item(n, 2), KeyOf(n))).StatusCode,
+                1 => (await container.ReplaceItemAsync(Item(n, 2), "i" + n, KeyOf(n))).StatusCode,
+                2 => (await container.PatchItemAsync<JObject>("i" + n, KeyOf(n), new[] { PatchOperation.Set("/version", 2) })).StatusCode,
+                3 => (await container.DeleteItemAsync<JObject>("i" + n, KeyOf(n))).StatusCode,
+                _ => (await Claim.Fails(HttpStatusCode.Conflict, () => container.CreateItemAsync(Item(n, 2), KeyOf(n)))).StatusCode,
+            };
+            return answer;
+        });
+        var statuses = (await Task.WhenAll(second)).GroupBy(it => it).ToDictionary(it => it.Key, it => it.Count());
+        Claim.Same(many / 5 * 3, statuses[HttpStatusCode.OK], "written");
+        Claim.Same(many / 5, statuses[HttpStatusCode.NoContent], "deleted");
+        Claim.Same(many / 5, statuses[HttpStatusCode.Conflict], "refused");
+        Claim.Same(many / 5 * 4, (await Claim.All<int>(container, "SELECT VALUE COUNT(1) FROM c")).Single(), "left");
+        Claim.Same(many / 5 * 3, (await Claim.All<int>(container, "SELECT VALUE COUNT(1) FROM c WHERE c.version = 2")).Single(), "new");
+    }
 }

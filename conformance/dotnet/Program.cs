@@ -24,7 +24,59 @@ var claims = new (string Name, Func<World, Task> Check)[]
     ("anonymous functions may end with a semicolon", Scripts.AnonymousFunction),
     ("what a trigger set is read when it ends", Scripts.SetBodyByReference),
     ("a trigger before a delete has the item", Scripts.TriggerBeforeDelete),
+    ("LINQ filters", Linq.Filters),
+    ("LINQ projections and joins", Linq.Shapes),
+    ("LINQ orders, Skip and Take", Linq.OrdersAndParts),
+    ("LINQ aggregates", Linq.Aggregates),
+    ("LINQ in one partition, blocking", Linq.OnePartition),
+    ("patches of every kind", Patches.EveryKind),
+    ("patches with conditions", Patches.Conditions),
+    ("patches in a batch", Patches.InABatch),
+    ("hierarchical keys and their prefixes", Keys.Prefixes),
+    ("many items are read at once", Keys.ReadMany),
+    ("keys of every type are different keys", Keys.EveryType),
+    ("all items of a key are deleted", Keys.DeleteByKey),
+    ("unique keys are unique in their partition", Containers.UniqueKeys),
+    ("items end with their time to live", Containers.TimeToLive),
+    ("indexing policies and throughput", Containers.PoliciesAndOffers),
+    ("databases and containers in feeds and queries", Containers.Names),
+    ("a container made anew is not the old one", Containers.MadeAnew),
+    ("users and permissions", Access.Users),
+    ("resource tokens open what they name", Access.ResourceTokens),
+    ("a read-only key reads", Access.ReadOnlyKey),
+    ("a wrong key is refused", Access.WrongKey),
+    ("etags guard reads and writes", Conditions.Etags),
+    ("no update is lost", Conditions.NoLostUpdate),
+    ("a session goes on in another client", Conditions.Sessions),
+    ("conflict feeds are empty", Conditions.ConflictFeeds),
+    ("streams live by key and id", Streams.Life),
+    ("streams are refused with a status", Streams.Refusals),
+    ("large items come back whole", Streams.LargeItems),
+    ("bulk of thousands, with refusals of some", Batches.BulkOfMany),
+    ("functions in queries", Scripts.Functions),
+    ("procedures write all or nothing, and log", Scripts.Procedures),
+    ("a trigger after a write", Scripts.PostTrigger),
+    ("addresses are asked for once, and nothing waits for replicas", Traffic.OneAddressCallForEachRange),
 };
+
+// These take half a minute each.
+var growth = new (string Name, Func<World, Task> Check)[]
+{
+    ("nothing is lost, doubled or out of order while ranges split and merge", Growth.NothingIsLost),
+    ("bulk and a processor while ranges split and merge", Growth.BulkAndProcessor),
+};
+
+// For a server that enforces throughput, in the place of all others.
+var throttling = new (string Name, Func<World, Task> Check)[]
+{
+    ("a burst completes at the provisioned rate", Throttling.Burst),
+    ("without retries a refusal says when to come again", Throttling.WithoutRetries),
+};
+
+if (World.HasGrowth) claims = claims.Concat(growth).ToArray();
+if (World.IsThrottled) claims = throttling;
+// Arguments are words of the claims to run.
+claims = claims.Where(it => args.Length == 0 || args.Any(it.Name.Contains)).ToArray();
 
 var failures = 0;
 foreach (var (name, check) in claims)

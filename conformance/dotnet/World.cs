@@ -7,9 +7,15 @@ sealed class World : IAsyncDisposable
 {
     static readonly string Endpoint = Variable("ORRERY_ENDPOINT", "http://localhost:8081/");
     // The key that every emulator of this protocol starts with; it protects nothing.
-    static readonly string Key = Variable(
+    public static readonly string Key = Variable(
         "ORRERY_KEY", "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==");
     public static readonly int MinPartitions = int.Parse(Variable("ORRERY_MIN_PARTITIONS", "1"));
+
+    public static readonly string ReadOnlyKey = Variable("ORRERY_READ_ONLY_KEY", "");
+    /// The level of the account: what the server was started with.
+    public static readonly ConsistencyLevel Level = Enum.Parse<ConsistencyLevel>(Variable("ORRERY_CONSISTENCY", "Session"));
+    public static readonly bool HasGrowth = Variable("ORRERY_GROWTH", "") == "1";
+    public static readonly bool IsThrottled = Variable("ORRERY_THROTTLED", "") == "1";
 
     public static readonly bool IsDirect = Variable("ORRERY_CONNECTION_MODE", "gateway") == "direct";
 
@@ -20,18 +26,40 @@ sealed class World : IAsyncDisposable
     public static async Task<World> Create(bool bulk = false)
     {
         var seen = new Watch();
+        var client = Connect(Key, bulk, seen);
+        var world = new World { Client = client, Seen = seen };
+        world.Database = await client.CreateDatabaseAsync("dotnet-" + Guid.NewGuid());
+        return world;
+    }
+
+    /// A client with a key or a resource token.
+    public static CosmosClient Connect(string credential, bool bulk = false, Watch seen = null, int? retries = null)
+    {
+        seen ??= new Watch();
         var options = new CosmosClientOptions
         {
             ConnectionMode = IsDirect ? ConnectionMode.Direct : ConnectionMode.Gateway,
             LimitToEndpoint = true,
             AllowBulkExecution = bulk,
+            MaxRetryAttemptsOnRateLimitedRequests = retries,
             HttpClientFactory = () => new HttpClient(seen, false),
+            // For the sockets of direct mode; the handler above speaks for HTTP only.
+            ServerCertificateCustomValidationCallback = (_, _, _) => true,
         };
-        // The connection string speaks for the sockets of direct mode too, the handler above for HTTP only.
-        var client = new CosmosClient($"AccountEndpoint={Endpoint};AccountKey={Key};DisableServerCertificateValidation=True", options);
-        var world = new World { Client = client, Seen = seen };
-        world.Database = await client.CreateDatabaseAsync("dotnet-" + Guid.NewGuid());
-        return world;
+        return new CosmosClient(Endpoint, credential, options);
+    }
+
+    /// Asks the server itself, beside the SDK.
+    public static async Task<string> Send(HttpMethod method, string path, string body = null)
+    {
+        using var client = new HttpClient(new Watch());
+        using var request = new HttpRequestMessage(method, Endpoint.TrimEnd('/') + path);
+        request.Headers.TryAddWithoutValidation("Authorization", "Bearer " + Key);
+        request.Content = body == null ? null : new StringContent(body);
+        using var answer = await client.SendAsync(request);
+        var text = await answer.Content.ReadAsStringAsync();
+        Claim.That(answer.IsSuccessStatusCode, $"{path}: {answer.StatusCode} {text}");
+        return text;
     }
 
     public async Task<Container> Container(string id = "c", int units = 400, string path = "/pk")
@@ -56,6 +84,8 @@ sealed class World : IAsyncDisposable
 sealed class Watch : DelegatingHandler
 {
     public int Plans;
+    public int Addresses;
+    public int ForcedAddresses;
 
     public Watch() : base(new HttpClientHandler { ServerCertificateCustomValidationCallback = (_, _, _, _) => true }) { }
 
@@ -64,6 +94,11 @@ sealed class Watch : DelegatingHandler
         if (request.Headers.Contains("x-ms-cosmos-is-query-plan-request"))
         {
             Interlocked.Increment(ref Plans);
+        }
+        if (request.RequestUri.AbsolutePath.Contains("/addresses/"))
+        {
+            Interlocked.Increment(ref Addresses);
+            if (request.Headers.Contains("x-ms-force-refresh")) Interlocked.Increment(ref ForcedAddresses);
         }
         return base.SendAsync(request, token);
     }
