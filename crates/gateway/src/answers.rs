@@ -183,13 +183,13 @@ impl Answer {
     /// The answer to a request that worked; requests for metadata say more ([`Answer::of_list`], [`Answer::of_resource`]).
     pub(crate) fn of(action: Action) -> Answer {
         match action {
-            Action::AccountRead => Answer::Account,
+            Action::AccountRead | Action::Addresses => Answer::Account,
             Action::ItemCreate | Action::ItemUpsert => Answer::ItemCreate,
             Action::ItemRead => Answer::ItemRead,
             Action::ItemReplace | Action::ItemPatch => Answer::ItemReplace,
             Action::ItemDelete => Answer::ItemDelete,
             Action::Batch | Action::Bulk => Answer::Batch,
-            Action::ReadFeed => Answer::ReadFeed,
+            Action::ReadFeed | Action::Barrier => Answer::ReadFeed,
             Action::ChangeFeed => Answer::ChangeFeed,
             Action::Query => Answer::Query,
             Action::QueryPlan => Answer::QueryPlan,

@@ -237,7 +237,7 @@ where
         };
     }
     if addresses::is_route(parts.uri.path()) {
-        *asked = Reply::new(Action::AccountRead);
+        *asked = Reply::new(Action::Addresses);
         // Boxed, as above.
         let body = Box::pin(addresses(state, parts, arrival)).await?;
         return Ok((content(StatusCode::OK, "application/json", body), Answer::Account));

@@ -61,13 +61,13 @@ fn bound_connections(settings: &mut Settings) {
 async fn serve(settings: Settings, busy_poll: Arc<BusyPoll>) -> Result<()> {
     let env = Env::system();
     // Bound first: the commonest mistake, a second server, is told before the store is opened.
-    let listener = bind(&settings, &settings.addresses)?;
+    let listener = bind(&settings, &settings.addresses, "--port")?;
     let address = listener.local_addr().context("cannot read the port")?;
     let mut listeners = vec![listener];
     for port in &settings.direct_ports {
         let with_port = |address: &SocketAddr| SocketAddr::new(address.ip(), *port);
         let addresses: Vec<SocketAddr> = settings.addresses.iter().map(with_port).collect();
-        listeners.push(bind(&settings, &addresses)?);
+        listeners.push(bind(&settings, &addresses, "--direct-port")?);
     }
     let health = health_listener(&settings)?;
     let health_address = health.as_ref().and_then(|it| it.local_addr().ok());
@@ -182,16 +182,17 @@ fn gateway(
     Ok(gateway::app(account, options))
 }
 
-fn bind(settings: &Settings, addresses: &[SocketAddr]) -> Result<TcpListener> {
+/// Listens for clients; `option` is the one that names the port.
+fn bind(settings: &Settings, addresses: &[SocketAddr], option: &str) -> Result<TcpListener> {
     let port = addresses.first().map_or(0, SocketAddr::port);
     listen(addresses).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => anyhow!(
             "port {port} on {} is in use, perhaps by another orrery or emulator; stop it, or choose another \
-             port with --port (0 picks a free one)",
+             port with {option}",
             settings.host
         ),
         ErrorKind::PermissionDenied => {
-            anyhow!("port {port} needs special rights; choose one from 1024 up with --port")
+            anyhow!("port {port} needs special rights; choose one from 1024 up with {option}")
         }
         _ => anyhow!(error).context(format!("cannot listen on {} port {port}", settings.host)),
     })

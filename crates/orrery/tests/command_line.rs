@@ -64,6 +64,16 @@ fn a_port_in_use_is_explained() {
 }
 
 #[test]
+fn a_direct_port_in_use_is_explained_by_its_own_option() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (status, _, message) = output(&["--in-memory", "--port", "0", "--direct-port", &port]);
+    assert_eq!(status, 1);
+    assert!(message.contains(&port) && message.contains("--direct-port"), "{message}");
+    assert!(!message.contains(" --port"), "{message}");
+}
+
+#[test]
 fn mistakes_are_told_before_anything_starts() {
     #[rustfmt::skip]
     let table: [(&[&str], &str); 7] = [

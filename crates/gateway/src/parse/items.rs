@@ -80,13 +80,13 @@ pub(super) fn delete_logical_partition(
     finish(container, ItemAction::DeleteLogicalPartition, reply, request, options)
 }
 
-/// `HEAD` of a container: where one of its ranges stands.
+/// `HEAD` of a container: where one of its ranges stands, for clients that wait for a replica (a barrier).
 pub(super) fn head(
     container: Link,
     request: &Request<'_>,
     options: Options,
 ) -> Result<Parsed, Error> {
-    finish(container, ItemAction::Head, Reply::new(Action::ReadFeed), request, options)
+    finish(container, ItemAction::Head, Reply::new(Action::Barrier), request, options)
 }
 
 /// `POST …/sprocs/{id}`

@@ -96,6 +96,8 @@ macro_rules! actions {
 
 actions! {
     AccountRead = "account_read" / read;
+    Addresses = "addresses" / read;
+    Barrier = "barrier" / read;
     ItemCreate = "item_create" / write;
     ItemUpsert = "item_upsert" / write;
     ItemRead = "item_read" / read;

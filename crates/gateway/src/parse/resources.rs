@@ -44,7 +44,9 @@ pub(super) fn feed(
         Method::GET | Method::HEAD if may_read(request) => {
             // Wire: a plain feed ignores it.
             options.if_none_match = None;
-            (Operation::List { owner, kind }, Action::ResourceRead)
+            let is_barrier = *request.method == Method::HEAD;
+            let action = if is_barrier { Action::Barrier } else { Action::ResourceRead };
+            (Operation::List { owner, kind }, action)
         }
         Method::POST if headers.is_on(Name::IsQueryPlan)? => {
             return Err(Error::OperationUnsupported("A query plan"));
