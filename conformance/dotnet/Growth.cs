@@ -8,7 +8,7 @@ static class Growth
     /// Between two steps of growth: time for every worker to meet the new ranges with the old ones in its cache.
     static readonly TimeSpan Rest = TimeSpan.FromSeconds(1);
 
-    static async Task Move(GrowthRanges ranges, Func<bool> isOver, List<int> steps)
+    static async Task Move(GrowthRanges ranges, Func<bool> isOver, Action merges, List<int> steps)
     {
         await Task.Delay(Rest);
         while (!isOver() && (await ranges.Ids()).Count != GrowthRanges.Max)
@@ -17,6 +17,7 @@ static class Growth
             steps.Add((await ranges.Ids()).Count);
             await Task.Delay(Rest);
         }
+        merges();
         while (!isOver() && (await ranges.Ids()).Count != GrowthRanges.Min)
         {
             await ranges.Shrink();
@@ -35,7 +36,7 @@ static class Growth
         var steps = new List<int>();
         async Task Ranges()
         {
-            await Move(ranges, () => work.IsOver, steps);
+            await Move(ranges, () => work.IsOver, () => work.IsMerging = true, steps);
             work.IsOver = true;
         }
         var workers = new Func<Task>[]
@@ -77,7 +78,7 @@ static class Growth
             .WithPollInterval(TimeSpan.FromMilliseconds(200))
             .WithLeaseConfiguration(TimeSpan.FromSeconds(1), TimeSpan.FromSeconds(6), TimeSpan.FromSeconds(1)).Build();
         await processor.StartAsync();
-        var moving = Move(new GrowthRanges(bulk.Database.Id, feed.Id), () => false, new List<int>());
+        var moving = Move(new GrowthRanges(bulk.Database.Id, feed.Id), () => false, () => { }, new List<int>());
         var n = 0;
         while (!moving.IsCompleted)
         {

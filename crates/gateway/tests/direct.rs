@@ -313,6 +313,9 @@ async fn barriers_are_answered_with_the_position_of_the_range() {
         assert_eq!(answer.token(0x13), made.token(0x13));
         answer.assert_positions();
     }
+    let metrics = server.send(Call::get("/metrics").unsigned()).await.text();
+    let counted = "orrery_requests_total{action=\"barrier\",status=\"2xx\"} 2\n";
+    assert!(metrics.contains(counted), "{metrics}");
     let head = Call::new(Method::HEAD, "/dbs/d/colls/c");
     assert_eq!(server.send(head).await.status, 405, "over HTTP there is none");
 }
@@ -353,6 +356,10 @@ async fn addresses_are_those_of_the_ranges_that_were_asked_for() {
     let master = server.send(ask("/addresses/?$resolveFor=dbs".to_owned(), "/dbs")).await;
     assert_eq!(master.status, 200, "{}", master.text());
     assert_eq!(master.text().matches("\"partitionKeyRangeId\":\"M\"").count(), 2);
+    let metrics = server.send(Call::get("/metrics").unsigned()).await.text();
+    for counted in ["{action=\"addresses\",status=\"2xx\"} 3", "{action=\"addresses\",status=\"4xx\"} 1"] {
+        assert!(metrics.contains(counted), "{metrics}");
+    }
     server.send(Call::get(&path("0")).unsigned()).await.assert_error(401);
     let unknown = "/addresses/?$resolveFor=dbs%2fAAAAAA==%2fcolls%2fAAAAAAAAAAA=%2fdocs&$partitionKeyRangeIds=0";
     let signed = "/dbs/AAAAAA==/colls/AAAAAAAAAAA=/docs";
