@@ -73,6 +73,17 @@ var throttling = new (string Name, Func<World, Task> Check)[]
     ("without retries a refusal says when to come again", Throttling.WithoutRetries),
 };
 
+// Each has a server of its own.
+var faults = new (string Name, Func<World, Task> Check)[]
+{
+    ("a client outlives its server", Faults.Restart),
+    ("cut connections are opened again", Faults.CutConnections),
+    ("a short silence is only slow", Faults.ShortSilence),
+    ("a long silence ends writes with 408, and reads go on", Faults.LongSilence),
+    ("a certificate that nobody trusts is refused", Faults.WrongCertificate),
+};
+
+if (World.Binary != "" && World.IsDirect) claims = claims.Concat(faults).ToArray();
 if (World.HasGrowth) claims = claims.Concat(growth).ToArray();
 if (World.IsThrottled) claims = throttling;
 // Arguments are words of the claims to run.

@@ -14,6 +14,8 @@ sealed class World : IAsyncDisposable
     public static readonly string ReadOnlyKey = Variable("ORRERY_READ_ONLY_KEY", "");
     /// The level of the account: what the server was started with.
     public static readonly ConsistencyLevel Level = Enum.Parse<ConsistencyLevel>(Variable("ORRERY_CONSISTENCY", "Session"));
+    /// The server's program, for claims that end and start it.
+    public static readonly string Binary = Variable("ORRERY_BINARY", "");
     public static readonly bool HasGrowth = Variable("ORRERY_GROWTH", "") == "1";
     public static readonly bool IsThrottled = Variable("ORRERY_THROTTLED", "") == "1";
 
@@ -33,7 +35,8 @@ sealed class World : IAsyncDisposable
     }
 
     /// A client with a key or a resource token.
-    public static CosmosClient Connect(string credential, bool bulk = false, Watch seen = null, int? retries = null)
+    public static CosmosClient Connect(string credential, bool bulk = false, Watch seen = null, int? retries = null,
+        string endpoint = null, bool isTrusting = true)
     {
         seen ??= new Watch();
         var options = new CosmosClientOptions
@@ -44,9 +47,9 @@ sealed class World : IAsyncDisposable
             MaxRetryAttemptsOnRateLimitedRequests = retries,
             HttpClientFactory = () => new HttpClient(seen, false),
             // For the sockets of direct mode; the handler above speaks for HTTP only.
-            ServerCertificateCustomValidationCallback = (_, _, _) => true,
+            ServerCertificateCustomValidationCallback = isTrusting ? (_, _, _) => true : null,
         };
-        return new CosmosClient(Endpoint, credential, options);
+        return new CosmosClient(endpoint ?? Endpoint, credential, options);
     }
 
     /// Asks the server itself, beside the SDK.
