@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
+use super::Mode;
 use super::csharp::{self, Library};
 use crate::process;
 use crate::tally::Runner;
@@ -68,6 +69,11 @@ impl Suite {
     /// Says whether the SDK has direct mode; it is the default of both that have it.
     pub(crate) fn has_direct_mode(self) -> bool {
         matches!(self, Suite::Java | Suite::Dotnet)
+    }
+
+    /// How the SDK connects unless told otherwise.
+    pub(super) fn default_mode(self) -> Mode {
+        if self.has_direct_mode() { Mode::Direct } else { Mode::Gateway }
     }
 
     /// Installs what the suite needs: packages from the language's registry, nothing else.
@@ -164,8 +170,8 @@ impl Suite {
     }
 
     /// The command that runs the tests for a server that enforces throughput, where a language has them.
-    pub(crate) fn throttled_command(self) -> Option<Command> {
-        match self {
+    pub(crate) fn throttled_command(self) -> Result<Option<Command>> {
+        Ok(match self {
             Suite::Python => {
                 let python = venv().join("bin/python");
                 let arguments = ["-m", "pytest", "-q", "throttled"];
@@ -175,14 +181,18 @@ impl Suite {
                 let arguments = ["--test", "throttled/throttling.test.js"];
                 Some(in_folder(self, "node", &arguments))
             }
+            Suite::Dotnet => {
+                let mut command = self.whole()?;
+                command.env("ORRERY_THROTTLED", "1");
+                Some(command)
+            }
             // One retry policy per family of SDKs is enough for a test that takes half a minute.
             Suite::Go
             | Suite::Rust
             | Suite::Java
-            | Suite::Dotnet
             | Suite::DocumentdbNode
             | Suite::DocumentdbDotnet => None,
-        }
+        })
     }
 }
 
