@@ -357,7 +357,9 @@ async fn addresses_are_those_of_the_ranges_that_were_asked_for() {
     assert_eq!(master.status, 200, "{}", master.text());
     assert_eq!(master.text().matches("\"partitionKeyRangeId\":\"M\"").count(), 2);
     let metrics = server.send(Call::get("/metrics").unsigned()).await.text();
-    for counted in ["{action=\"addresses\",status=\"2xx\"} 3", "{action=\"addresses\",status=\"4xx\"} 1"] {
+    for counted in
+        ["{action=\"addresses\",status=\"2xx\"} 3", "{action=\"addresses\",status=\"4xx\"} 1"]
+    {
         assert!(metrics.contains(counted), "{metrics}");
     }
     server.send(Call::get(&path("0")).unsigned()).await.assert_error(401);

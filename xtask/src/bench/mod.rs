@@ -6,6 +6,7 @@
 mod bare;
 mod cpu_pinning;
 mod creates;
+mod direct;
 mod growth;
 mod keep_awake;
 mod load;
@@ -60,6 +61,7 @@ enum Part {
     Start,
     Reads,
     Creates,
+    Direct,
     Growth,
     Scripts,
     Plans,
@@ -112,6 +114,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Creates) {
         runtime.block_on(creates::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Direct) {
+        runtime.block_on(direct::measure(&bench, &mut table))?;
     }
     if wants(Part::Growth) {
         runtime.block_on(growth::measure(&bench, &mut table))?;

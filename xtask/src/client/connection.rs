@@ -104,6 +104,14 @@ impl Connection {
     }
 }
 
+/// Status of the answer at the start of the bytes, and its length with the body; none while its head is incomplete.
+pub(crate) fn answer_length(bytes: &[u8]) -> Result<Option<(u16, usize)>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    Ok(Head::find(bytes)?.map(|head| (head.status, head.bytes + head.body_bytes)))
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Head {
     status: u16,

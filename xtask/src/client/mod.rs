@@ -6,5 +6,5 @@
 mod connection;
 mod request;
 
-pub(crate) use connection::{Connection, Response};
+pub(crate) use connection::{Connection, Response, answer_length};
 pub(crate) use request::{Account, Request};

@@ -29,6 +29,12 @@ impl Account {
         httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(self.env.now_ms()))
     }
 
+    /// What the authorization header or token of a request holds.
+    pub(crate) fn authorization(&self, verb: &str, path: &str, date: &str) -> Result<String> {
+        let (kind, link) = resource(path);
+        self.signature(verb, kind, link, date)
+    }
+
     fn signature(&self, verb: &str, kind: &str, link: &str, date: &str) -> Result<String> {
         // Wire: verb, type and date lower-case, the link as it is, one empty line at the end.
         let text = format!(
@@ -76,8 +82,7 @@ impl Request {
     /// The bytes to send, signed with the time of now.
     pub(crate) fn sign(&self, account: &Account) -> Result<Vec<u8>> {
         let date = account.date();
-        let (kind, link) = resource(&self.path);
-        let signature = account.signature(self.verb, kind, link, &date)?;
+        let signature = account.authorization(self.verb, &self.path, &date)?;
         let mut head = String::with_capacity(512);
         write!(
             head,

@@ -57,8 +57,8 @@ pub(super) fn feed(
         Method::POST if request.is_query()? => {
             let query = request.query_text()?;
             // A request that names its key or its range does not cross partitions.
-            let has_scope = headers.get(Name::PartitionKey)?.is_some()
-                || headers.get(Name::RangeId)?.is_some();
+            let has_scope =
+                headers.get(Name::PartitionKey)?.is_some() || headers.get(Name::RangeId)?.is_some();
             let cross_partition = has_scope || headers.is_on(Name::CrossPartition)?;
             let operation = Operation::QueryResources { owner, kind, query, cross_partition };
             (operation, Action::ResourceRead)
