@@ -54,6 +54,7 @@ pub struct Call {
 
 /// Preconditions and settings that apply to many operations. Absent headers are `None`.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a header of its own")]
 pub struct Options {
     pub if_match: Option<String>,
     pub if_none_match: Option<String>,
