@@ -28,6 +28,8 @@ const ELEMENTS_MAX = 1 << 23;
 // Limit: elements that are sorted, or counted as work when texts are searched.
 const SORTED_MAX = 1 << 20;
 const COMPARED_MAX = 1 << 22;
+// Limit: text of a pattern: it may be compared at ten thousand places between two looks of the engine at its clock.
+const PATTERN_MAX = 1 << 14;
 
 let look;
 let isProxyValue;
@@ -73,7 +75,11 @@ const passing = {
   __proto__: null,
   get: (target, name) => get(target, name),
   has: (target, name) => has(target, name),
-  set: (target, name, value) => set(target, name, value),
+  set(target, name, value) {
+    // A set may turn a long text into a number, every time.
+    tick();
+    return set(target, name, value);
+  },
   deleteProperty: (target, name) => deleteProperty(target, name),
 };
 
@@ -89,8 +95,9 @@ function listed(value, most) {
       return value;
     }
     if (isView(value)) {
-      weigh(apply(typedLength, value, []) ?? 0, ELEMENTS_MAX * 16);
-      return value;
+      const n = apply(typedLength, value, []) ?? 0;
+      weigh(n, ELEMENTS_MAX * 16);
+      return n > FEW_STEPS ? new BaseProxy(value, passing) : value;
     }
     const length = getOwnPropertyDescriptor(value, 'length');
     if (length !== undefined && typeof length.value === 'number' && !(length.value > FEW_STEPS)) {
@@ -237,8 +244,14 @@ function guardTexts() {
     weigh(given?.length ?? 0, Infinity);
     return apply(native, given, args);
   };
-  replaceAll(text, ['localeCompare', 'match', 'matchAll', 'normalize', 'padEnd', 'padStart', 'repeat', 'search',
-    'toLocaleLowerCase', 'toLocaleUpperCase', 'toLowerCase', 'toUpperCase', 'toWellFormed', 'isWellFormed'], onText);
+  const checkPattern = (pattern) => {
+    if (typeof pattern === 'string' && pattern.length > PATTERN_MAX) throw new TooLong('the pattern is too long for a script');
+  };
+  replaceAll(text, ['match', 'matchAll', 'search'], (native, self, args) => {
+    checkPattern(args[0]);
+    return onText(native, self, args);
+  });
+  replaceAll(text, ['localeCompare', 'normalize', 'padEnd', 'padStart', 'repeat', 'toLocaleLowerCase', 'toLocaleUpperCase', 'toLowerCase', 'toUpperCase', 'toWellFormed', 'isWellFormed'], onText);
   // A search takes as many steps as both are long together, mostly; the product of both at worst.
   const isHard = (self, part) => {
     if (typeof self !== 'string' || typeof part !== 'string') return false;
@@ -390,7 +403,8 @@ function guardObjects() {
     return apply(native, self, args);
   });
   replace(JSON, 'stringify', (native, self, args) => {
-    tick();
+    if (isArray(args[0])) args[0] = listed(args[0], ELEMENTS_MAX);
+    else tick();
     const names = args[1];
     if (isArray(names)) args[1] = isProxy(names) ? [...names] : (weigh(names.length, ELEMENTS_MAX), names);
     return apply(native, self, args);

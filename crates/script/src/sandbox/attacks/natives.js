@@ -8,7 +8,7 @@
   const NewProxy = Proxy;
   const text = String;
   const LONGEST = 2 ** 53 - 1;
-  const LONG = 1 << 17;
+  const LONG = 1 << 16;
 
   const generator = function* () { yield 1; };
   const asyncGenerator = async function* () { yield 1; };

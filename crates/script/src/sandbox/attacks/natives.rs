@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rquickjs::{Ctx, Function, Object, Value};
 
-use super::{Sandbox, shared};
-use crate::limits::HANG_GRACE;
+use super::{Env, Sandbox};
+use crate::limits::{HANG_GRACE, Limits};
 
 const NATIVES: &str = include_str!("natives.js");
 
@@ -28,6 +28,12 @@ struct Call {
     /// None of them when the walk is at its end.
     function: usize,
     name: String,
+}
+
+/// What fills the memory does so quickly.
+fn sandbox() -> Sandbox {
+    let limits = Limits { memory_bytes_max: 12 << 20, ..Limits::service() };
+    Sandbox::shared(&Env::system(), &limits).unwrap()
 }
 
 struct Walk<'js> {
@@ -87,7 +93,7 @@ impl<'js> Walk<'js> {
 fn start(walker: usize, mut next: usize, report: &Sender<Call>) {
     let report = report.clone();
     std::thread::spawn(move || {
-        while let Some(reached) = walk_from(&shared(), walker, next, &report) {
+        while let Some(reached) = walk_from(&sandbox(), walker, next, &report) {
             next = reached;
         }
         let _ = report.send(Call { walker, function: usize::MAX, name: String::new() });
@@ -155,7 +161,8 @@ impl Watch {
     /// Gives up walkers that are silent, and lets others go on behind them.
     fn check(&mut self, now: Instant, report: &Sender<Call>) {
         for walker in 0..self.last.len() {
-            let is_silent = |(_, since): &mut (Call, Instant)| now - *since > CALL_TIME + SILENCE_MAX;
+            let is_silent =
+                |(_, since): &mut (Call, Instant)| now - *since > CALL_TIME + SILENCE_MAX;
             if let Some((call, _)) = self.last[walker].take_if(is_silent) {
                 self.endless.push(call.name.clone());
                 let another = self.last.len();
