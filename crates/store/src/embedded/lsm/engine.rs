@@ -44,6 +44,15 @@ const LOG_BYTES_MAX: u64 = 128 << 20;
 // Limit: up to five such tables are in memory under load.
 const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 
+/// Tables that are kept open.
+// Limit: what the engine would choose by itself; a third of the descriptors where these are few, and a few in any case.
+const OPEN_TABLES_MAX: usize = 900;
+const OPEN_TABLES_PART: u64 = 3;
+const OPEN_TABLES_MIN: usize = 32;
+/// What is assumed where the limit cannot be read.
+#[cfg(not(target_os = "linux"))]
+const DESCRIPTORS_UNKNOWN: u64 = 1_024;
+
 /// Bytes in memory that may go to a table while commits wait for a load to be added.
 // Limit: some 20 ms of work.
 const ADDING_BYTES_MAX: u64 = 4 << 20;
@@ -470,11 +479,30 @@ fn open_engine(
     let database = Database::builder(directory.engine_path())
         .cache_size(cache_bytes)
         .max_journaling_size(LOG_BYTES_MAX)
+        .max_cached_files(Some(open_tables_max(descriptor_limit())))
         .worker_threads(n_workers)
         .open()?;
     let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES_MAX);
     let keyspace = database.keyspace(KEYSPACE, options)?;
     Ok((database, keyspace))
+}
+
+/// How many files this process may have open.
+fn descriptor_limit() -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, getrlimit};
+        getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+    }
+    #[cfg(not(target_os = "linux"))]
+    DESCRIPTORS_UNKNOWN
+}
+
+/// How many tables are kept open under a limit of descriptors: the server keeps half of a low one for connections and
+/// itself.
+fn open_tables_max(limit: u64) -> usize {
+    let share = usize::try_from(limit / OPEN_TABLES_PART).unwrap_or(usize::MAX);
+    share.clamp(OPEN_TABLES_MIN, OPEN_TABLES_MAX)
 }
 
 fn to_entry(guard: fjall::Guard) -> Result<(Bytes, Bytes)> {
@@ -504,4 +532,17 @@ fn is_exhausted(error: &io::Error) -> bool {
     const EMFILE: i32 = 24;
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
         || (cfg!(unix) && matches!(error.raw_os_error(), Some(ENFILE | EMFILE)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open_tables_max;
+
+    #[test]
+    fn tables_kept_open_leave_descriptors_for_others() {
+        for (limit, expected) in [(u64::MAX, 900), (4_096, 900), (1_024, 341), (256, 85), (16, 32)]
+        {
+            assert_eq!(open_tables_max(limit), expected, "{limit}");
+        }
+    }
 }

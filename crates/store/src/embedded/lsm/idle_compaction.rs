@@ -29,6 +29,9 @@ const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(5);
 // Limit: five seconds; a full memory table is written in about one. An engine whose workers died never gets there.
 const FLUSH_POLLS_MAX: u32 = 1_000;
 
+/// Closed snapshots after which the engine looks for the oldest one that is open: about a millisecond of work.
+const SNAPSHOTS_PER_WATERMARK: usize = 10_000;
+
 /// Bytes outside the last level that are worth a compaction.
 const UNORDERED_BYTES_MIN: u64 = 4 << 20;
 /// The part of all bytes that must be outside the last level, after one idle check and after many: no byte is rewritten
@@ -113,6 +116,7 @@ impl IdleWatcher {
         let mut before = self.database.seqno();
         let mut n_idle_checks = 0;
         while !self.is_over_after(CHECK_INTERVAL) {
+            release_versions(&self.database, &self.keyspace);
             let now = self.database.seqno();
             let is_idle =
                 now - before <= IDLE_COMMITS_MAX && self.shared.n_loads.load(Ordering::SeqCst) == 0;
@@ -148,6 +152,24 @@ impl IdleWatcher {
         major_compact(&self.keyspace)?;
         tracing::debug!(after = ?TreeBytes::of(&self.keyspace), "major compaction is done");
         Ok(())
+    }
+}
+
+/// Lets go of versions of the tree that no snapshot shows any more, and with them of the files of tables that were dropped.
+///
+/// The engine does so when it flushes a memtable, up to its watermark, which it moves then, or when many snapshots have been
+/// closed. A store that drops tables and is not written afterwards comes to neither.
+pub(super) fn release_versions(database: &Database, keyspace: &Keyspace) {
+    if keyspace.tree.get_version_history_lock().free_list_len() == 0 {
+        return;
+    }
+    for _ in 0..SNAPSHOTS_PER_WATERMARK {
+        drop(database.snapshot());
+    }
+    let watermark = database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
+    let released = keyspace.tree.get_version_history_lock().maintenance(keyspace.path(), watermark);
+    if let Err(error) = released {
+        tracing::warn!(?error, "cannot let go of old versions of the tables");
     }
 }
 

@@ -193,3 +193,31 @@ fn runs_of_several_tables_are_read_from_both_ends() {
     }
     assert_both_ways(&*snapshot, &map, &KeyRange::all());
 }
+
+/// Nothing is written afterwards, so the engine itself would keep the files until the next start.
+#[test]
+fn files_of_dropped_tables_go_when_no_snapshot_shows_them() {
+    const MB: u64 = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Arc::new(open(&folder));
+    for n in 0..40_u8 {
+        let value = Bytes::from(vec![n; 256 << 10]);
+        engine.write(Writes::from([(Bytes::from(vec![b'k', n]), Some(value))])).unwrap();
+    }
+    engine.flush().unwrap();
+    let tables = || engine.keyspace.path().join("tables");
+    let size = || -> u64 {
+        let files = std::fs::read_dir(tables()).unwrap();
+        files.map(|file| file.unwrap().metadata().map_or(0, |it| it.len())).sum()
+    };
+    let snapshot = engine.snapshot();
+    let before = size();
+    engine.discard(&KeyRange::prefix(b"k")).unwrap();
+    write(&engine, &[("z", Some("1"))]);
+    idle_compaction::release_versions(&engine.database, &engine.keyspace);
+    assert_eq!(size(), before, "a snapshot shows them");
+    assert_eq!(all(&*snapshot, Direction::Forward).len(), 40);
+    drop(snapshot);
+    idle_compaction::release_versions(&engine.database, &engine.keyspace);
+    assert!(before > 0 && size() < before / 2 && size() < MB, "{before} {}", size());
+}
