@@ -251,7 +251,8 @@ function guardTexts() {
     checkPattern(args[0]);
     return onText(native, self, args);
   });
-  replaceAll(text, ['localeCompare', 'normalize', 'padEnd', 'padStart', 'repeat', 'toLocaleLowerCase', 'toLocaleUpperCase', 'toLowerCase', 'toUpperCase', 'toWellFormed', 'isWellFormed'], onText);
+  replaceAll(text, ['localeCompare', 'normalize', 'padEnd', 'padStart', 'repeat', 'toLocaleLowerCase',
+    'toLocaleUpperCase', 'toLowerCase', 'toUpperCase', 'toWellFormed', 'isWellFormed'], onText);
   // A search takes as many steps as both are long together, mostly; the product of both at worst.
   const isHard = (self, part) => {
     if (typeof self !== 'string' || typeof part !== 'string') return false;
