@@ -1,7 +1,7 @@
 //! Every native that a script can reach, called so that it would run without end: none runs past the limit.
 
-use std::sync::mpsc::{self, Sender};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, SyncSender};
+use std::time::Duration;
 
 use rquickjs::{Ctx, Function, Object, Value};
 
@@ -16,6 +16,8 @@ const CALL_TIME: Duration = Duration::from_millis(2);
 const N_WALKERS: usize = 4;
 /// A run that is silent for this long after its limit would lose its thread.
 const SILENCE_MAX: Duration = HANG_GRACE;
+/// Limit: reports that wait.
+const REPORTS_MAX: usize = 1_024;
 /// Limit: functions that do not end before the walk itself does.
 const ENDLESS_MAX: usize = 10;
 /// Limit: calls in one engine, for what they leave behind.
@@ -90,7 +92,7 @@ impl<'js> Walk<'js> {
 }
 
 /// Calls a part of all functions from `next` on, and says before each call which it is.
-fn start(walker: usize, mut next: usize, report: &Sender<Call>) {
+fn start(walker: usize, mut next: usize, report: &SyncSender<Call>) {
     let report = report.clone();
     std::thread::spawn(move || {
         while let Some(reached) = walk_from(&sandbox(), walker, next, &report) {
@@ -105,7 +107,7 @@ fn walk_from(
     sandbox: &Sandbox,
     walker: usize,
     first: usize,
-    report: &Sender<Call>,
+    report: &SyncSender<Call>,
 ) -> Option<usize> {
     let clock = &sandbox.bridge.clock;
     sandbox.context().with(|ctx| {
@@ -139,14 +141,14 @@ fn walk_from(
 /// The last call of each walker, and since when.
 #[derive(Default)]
 struct Watch {
-    last: Vec<Option<(Call, Instant)>>,
+    last: Vec<Option<(Call, Duration)>>,
     slowest: Vec<(Duration, String)>,
     endless: Vec<String>,
     n_calls: usize,
 }
 
 impl Watch {
-    fn note(&mut self, call: Call, now: Instant) {
+    fn note(&mut self, call: Call, now: Duration) {
         self.n_calls += 1;
         let (walker, is_end) = (call.walker, call.function == usize::MAX);
         let before = self.last[walker].take();
@@ -159,10 +161,10 @@ impl Watch {
     }
 
     /// Gives up walkers that are silent, and lets others go on behind them.
-    fn check(&mut self, now: Instant, report: &Sender<Call>) {
+    fn check(&mut self, now: Duration, report: &SyncSender<Call>) {
         for walker in 0..self.last.len() {
             let is_silent =
-                |(_, since): &mut (Call, Instant)| now - *since > CALL_TIME + SILENCE_MAX;
+                |(_, since): &mut (Call, Duration)| now - *since > CALL_TIME + SILENCE_MAX;
             if let Some((call, _)) = self.last[walker].take_if(is_silent) {
                 self.endless.push(call.name.clone());
                 let another = self.last.len();
@@ -179,8 +181,9 @@ impl Watch {
 
 #[test]
 fn no_native_runs_past_the_limit() {
-    let (report, reports) = mpsc::channel();
-    let now = Instant::now();
+    let (report, reports) = mpsc::sync_channel(REPORTS_MAX);
+    let env = Env::system();
+    let now = env.monotonic();
     let mut watch = Watch::default();
     for walker in 0..N_WALKERS {
         let first = Call { walker, function: walker, name: "the first".to_owned() };
@@ -189,9 +192,9 @@ fn no_native_runs_past_the_limit() {
     }
     while !watch.is_over() {
         if let Ok(call) = reports.recv_timeout(SILENCE_MAX / 4) {
-            watch.note(call, Instant::now());
+            watch.note(call, env.monotonic());
         }
-        watch.check(Instant::now(), &report);
+        watch.check(env.monotonic(), &report);
     }
     eprintln!("{} calls; the slowest: {:#?}", watch.n_calls, watch.slowest);
     assert!(watch.endless.is_empty(), "{:#?}", watch.endless);
