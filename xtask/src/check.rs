@@ -52,7 +52,7 @@ pub(crate) fn steps(is_slow: bool) -> Result<Counts> {
     });
     let mut tests = workspace::cargo(&["test", "--workspace", "--no-fail-fast"]);
     if is_slow {
-        tests.args(["--features", "orrery-store/slow"]);
+        tests.args(["--features", "orrery-store/slow,orrery-script/slow"]);
     }
     counts += process::run_counted(tests, Runner::Cargo)?;
     Ok(counts)

@@ -21,7 +21,7 @@ const ITEMS: u64 = 1000;
 
 /// How requests travel.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum Transport {
     Direct,
     /// One connection, requests written without waiting.
     Pipelined,
@@ -53,14 +53,14 @@ pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
     let mut run = Run { bench, subject: &subject, trust: Trust::in_file(&pem)?, n_runs: 0 };
     for work in [Work::Reads, Work::Creates] {
         for (way, name, goal) in [
-            (Way::Http1, "HTTP/1.1 on 64 connections", "≥ 1.2"),
-            (Way::Pipelined, "HTTP/1.1 pipelined on one", "–"),
-            (Way::Http2, "HTTP/2 on one", "–"),
+            (Transport::Http1, "HTTP/1.1 on 64 connections", "≥ 1.2"),
+            (Transport::Pipelined, "HTTP/1.1 pipelined on one", "–"),
+            (Transport::Http2, "HTTP/2 on one", "–"),
         ] {
             run.compare(table, (work, way, IN_FLIGHT), name, goal).await?;
         }
     }
-    run.compare(table, (Work::Reads, Way::Http1, 1), "HTTP/1.1", "–").await?;
+    run.compare(table, (Work::Reads, Transport::Http1, 1), "HTTP/1.1", "–").await?;
     run.bytes(table).await?;
     subject.server.stop(&bench.env)
 }
@@ -77,13 +77,13 @@ impl Run<'_> {
     async fn compare(
         &mut self,
         table: &mut Table,
-        (work, way, in_flight): (Work, Way, usize),
+        (work, way, in_flight): (Work, Transport, usize),
         name: &str,
         goal: &str,
     ) -> Result<()> {
         let mut rounds = Rounds::default();
         for _ in 0..ROUNDS {
-            let direct = self.rate(work, Way::Direct, in_flight).await?;
+            let direct = self.rate(work, Transport::Direct, in_flight).await?;
             rounds.push(direct.0, self.rate(work, way, in_flight).await?.0);
         }
         table.add(
@@ -102,7 +102,7 @@ impl Run<'_> {
     /// Bytes of a point read in both directions, TLS included.
     async fn bytes(&mut self, table: &mut Table) -> Result<()> {
         let mut per_request = Vec::new();
-        for way in [Way::Direct, Way::Http1, Way::Http2] {
+        for way in [Transport::Direct, Transport::Http1, Transport::Http2] {
             let (rate, n_bytes) = self.rate(Work::Reads, way, 1).await?;
             per_request.push(n_bytes / rate.n.max(1));
         }
@@ -118,20 +118,20 @@ impl Run<'_> {
     }
 
     /// Also returns the bytes on the wire.
-    async fn rate(&mut self, work: Work, way: Way, in_flight: usize) -> Result<(Rate, u64)> {
+    async fn rate(&mut self, work: Work, way: Transport, in_flight: usize) -> Result<(Rate, u64)> {
         self.n_runs += 1;
         let env = &self.bench.env;
         let begin = env.monotonic();
         let end = begin + self.bench.duration / ROUNDS;
         let (n_connections, depth) =
-            if matches!(way, Way::Http1) { (in_flight, 1) } else { (1, in_flight) };
+            if matches!(way, Transport::Http1) { (in_flight, 1) } else { (1, in_flight) };
         let protocol = match way {
-            Way::Direct => Protocol::Direct,
-            Way::Pipelined | Way::Http1 => Protocol::Http1,
-            Way::Http2 => Protocol::Http2,
+            Transport::Direct => Protocol::Direct,
+            Transport::Pipelined | Transport::Http1 => Protocol::Http1,
+            Transport::Http2 => Protocol::Http2,
         };
         let sources = match way {
-            Way::Direct => vec![self.frames(work)?],
+            Transport::Direct => vec![self.frames(work)?],
             _ => self.requests(work, n_connections)?,
         };
         let load = pipeline::Load { protocol, depth, status: work.status(), end, env: env.clone() };

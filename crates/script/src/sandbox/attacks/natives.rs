@@ -14,8 +14,10 @@ const NATIVES: &str = include_str!("natives.js");
 const CALL_TIME: Duration = Duration::from_millis(2);
 /// Threads that share the walk.
 const N_WALKERS: usize = 4;
-/// A run that is silent for this long after its limit would lose its thread.
-const SILENCE_MAX: Duration = HANG_GRACE;
+/// A call that is silent for this long after its limit does not end: a run loses its thread after a fourth of it.
+const SILENCE_MAX: Duration = HANG_GRACE.saturating_mul(4);
+/// One call in so many is made. The slow run makes all of them, in minutes.
+const STRIDE: usize = if cfg!(feature = "slow") { 1 } else { 7 };
 /// Limit: reports that wait.
 const REPORTS_MAX: usize = 1_024;
 /// Limit: functions that do not end before the walk itself does.
@@ -116,6 +118,10 @@ fn walk_from(
         for function in (first..walk.n_functions).step_by(N_WALKERS) {
             for receiver in 0..=walk.n_receivers {
                 for arguments in 0..walk.n_arguments {
+                    let call = function + receiver * walk.n_arguments + arguments;
+                    if !call.is_multiple_of(STRIDE) {
+                        continue;
+                    }
                     let name = walk.describe(function, receiver, arguments);
                     // Nobody listens to a walker that was given up.
                     if report.send(Call { walker, function, name }).is_err() {
@@ -154,7 +160,7 @@ impl Watch {
         let before = self.last[walker].take();
         self.last[walker] = (!is_end).then_some((call, now));
         if let Some((before, since)) = before {
-            self.slowest.push((now - since, before.name));
+            self.slowest.push((now.saturating_sub(since), before.name));
             self.slowest.sort_by(|a, b| b.cmp(a));
             self.slowest.truncate(10);
         }
@@ -163,8 +169,9 @@ impl Watch {
     /// Gives up walkers that are silent, and lets others go on behind them.
     fn check(&mut self, now: Duration, report: &SyncSender<Call>) {
         for walker in 0..self.last.len() {
-            let is_silent =
-                |(_, since): &mut (Call, Duration)| now - *since > CALL_TIME + SILENCE_MAX;
+            let is_silent = |(_, since): &mut (Call, Duration)| {
+                now.saturating_sub(*since) > CALL_TIME + SILENCE_MAX
+            };
             if let Some((call, _)) = self.last[walker].take_if(is_silent) {
                 self.endless.push(call.name.clone());
                 let another = self.last.len();
@@ -198,5 +205,5 @@ fn no_native_runs_past_the_limit() {
     }
     eprintln!("{} calls; the slowest: {:#?}", watch.n_calls, watch.slowest);
     assert!(watch.endless.is_empty(), "{:#?}", watch.endless);
-    assert!(watch.n_calls > 50_000, "{}", watch.n_calls);
+    assert!(watch.n_calls > 50_000 / STRIDE, "{}", watch.n_calls);
 }
