@@ -51,7 +51,7 @@ test("a wrong key is refused", async () => {
 
 test("a missing authorization is refused", async () => {
   const stranger = connect({ key: undefined });
-  // The account itself is shown to everybody: programs that wait for a server ask for it without a key.
+  // The client asks for the account first.
   await fails(stranger.databases.readAll().fetchAll(), 401, "Required Header authorization is missing");
   stranger.dispose();
 });

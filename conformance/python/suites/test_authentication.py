@@ -19,9 +19,9 @@ async def test_wrong_key_is_refused(flavour):
 
 
 async def test_missing_authorization_is_refused(flavour):
-    # The account itself is shown to everybody: programs that wait for a server ask for it without a key.
-    async with connect(flavour, {}) as client:
-        with fails(401, "Required Header authorization is missing"):
+    # The client asks for the account when it is made.
+    with fails(401, "Required Header authorization is missing"):
+        async with connect(flavour, {}) as client:
             await collect(client.list_databases())
 
 
