@@ -117,7 +117,7 @@ impl ItemRequest<'_> {
                 let (range, at) = (placed.range, placed.at.clone());
                 let result = match self.apply_placed(placed).await {
                     Ok(outcome) => success(outcome, minimal),
-                    Err(error) => failure(&error, super::charge_of(&error)),
+                    Err(error) => failure(&error, super::facts::charge_of(&error)),
                 };
                 self.record(self.inner.env().monotonic(), range, Some(&at), result.charge);
                 result

@@ -34,7 +34,7 @@ impl ItemRequest<'_> {
             match written {
                 Ok(outcome) => charge += outcome.charge,
                 Err(error) => {
-                    charge += super::charge_of(&error);
+                    charge += super::facts::charge_of(&error);
                     stopped = Some(error);
                     break;
                 }
