@@ -136,7 +136,12 @@ impl RangeMap {
     pub(crate) fn route(&self, epk: &Epk) -> &Range {
         let after = self.ranges.partition_point(|range| range.entry.epks.min() <= epk);
         let index = after.saturating_sub(1);
-        self.ranges.get(index).expect("the range map always covers the hash space")
+        let range = self.ranges.get(index).expect("the range map always covers the hash space");
+        debug_assert!(
+            range.entry.epks.contains(epk) || *epk >= Epk::max(),
+            "the range that a key is routed to owns it"
+        );
+        range
     }
 
     pub(crate) fn by_id(&self, id: RangeId) -> Option<&Range> {

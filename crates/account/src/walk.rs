@@ -48,6 +48,10 @@ impl<P: Clone> Walk<P> {
     /// Takes the first cursor, cut to the range that it begins in.
     pub(crate) fn next<'m>(&mut self, ranges: &'m RangeMap) -> Option<(Cursor<P>, &'m Range)> {
         let cursor = self.cursors.pop_front()?;
+        debug_assert!(
+            self.cursors.iter().all(|other| other.epks.intersect(&cursor.epks).is_none()),
+            "the spans of a walk do not overlap"
+        );
         let range = ranges.route(cursor.epks.min());
         let end = range.entry.epks.max();
         if cursor.epks.max() <= end {

@@ -185,7 +185,17 @@ impl Writer {
         visible: Vec<(Bytes, Option<Bytes>)>,
         purges: Option<Purges>,
     ) -> Sent {
+        debug_assert!(!self.is_broken, "nothing is built on a chain of heads that broke");
+        debug_assert!(
+            Head::decode(&self.head_bytes).is_ok_and(|before| self.head.follows(&before)),
+            "a head follows the one that it was built on"
+        );
+        debug_assert!(
+            self.in_flight.back().is_none_or(|last| last.lsn <= self.head.lsn),
+            "commits are submitted in the order of their LSNs"
+        );
         if let Some(capture) = &mut self.capture {
+            debug_assert!(!capture.is_fenced(), "nothing is written behind a fence");
             capture.note(&batch);
         }
         let ticket = self.next_ticket;
@@ -219,9 +229,14 @@ impl Writer {
                     self.overlay.remove(key);
                 }
             }
+            debug_assert!(lsn.is_none_or(|before| before <= front.lsn), "LSNs settle in order");
             lsn = Some(front.lsn);
             purges = front.purges.or(purges);
         }
+        debug_assert!(
+            !self.in_flight.is_empty() || self.overlay.is_empty(),
+            "what is durable has left the overlay"
+        );
         (lsn, purges)
     }
 }
@@ -508,6 +523,10 @@ impl Partition {
         if fresh.head.epoch != epoch {
             return Err(Error::Fenced);
         }
+        debug_assert!(
+            fresh.head.lsn <= writer.head.lsn,
+            "the store has no commit that was not submitted"
+        );
         let next_ticket = writer.next_ticket;
         let capture = writer.capture.take();
         let near_full = std::mem::take(&mut writer.near_full);

@@ -81,6 +81,7 @@ fn charge<'r>(page: &mut Page<'r>, ranges: &[&'r Range], metrics: &Metrics, aske
     let share = rows.share(1, n_ranges);
     // What cannot be divided goes to the first range, so that the parts are the whole.
     let mut rest = rows.saturating_sub(share * n_ranges);
+    debug_assert_eq!(share * n_ranges + rest, rows, "the parts of a charge are the whole");
     for range in ranges {
         page.add(range, Vec::new(), visit + share + rest);
         rest = Charge::ZERO;

@@ -92,6 +92,7 @@ impl Bucket {
         let last = self.promises.back().map(|(due, _)| *due + seconds(price));
         let due = last.map_or(paid, |last| last.max(paid));
         let latest = now + PROMISED_MAX;
+        debug_assert!(last.is_none_or(|last| last <= due), "promises are kept soonest first");
         if due < latest {
             self.promises.push_back((due, who));
         }
@@ -133,6 +134,7 @@ impl Bucket {
             self.left += drawn;
         }
         self.left = self.left.min(kept);
+        debug_assert!(self.saved >= 0.0, "no more than what was saved is drawn");
     }
 }
 

@@ -97,7 +97,22 @@ impl Head {
         (first, first | self.next_item)
     }
 
+    /// Says whether this can be the next head of a chain that had `before`: no counter that only grows went back.
+    pub(crate) fn follows(&self, before: &Head) -> bool {
+        self.epoch == before.epoch
+            && self.rid_prefix == before.rid_prefix
+            && self.lsn >= before.lsn
+            && self.next_item >= before.next_item
+            && self.ts >= before.ts
+            && self.versions_trimmed >= before.versions_trimmed
+            && self.attachments.next >= before.attachments.next
+    }
+
     pub(crate) fn encode(&self) -> Bytes {
+        debug_assert!(self.n_logical <= self.n_items, "a logical partition has an item");
+        debug_assert!(self.n_items > 0 || self.bytes == 0, "bytes are those of items");
+        debug_assert!(self.merged <= self.lsn, "what was merged was committed");
+        debug_assert!(self.versions_trimmed <= self.lsn, "what was trimmed was committed");
         let mut bytes = Vec::with_capacity(91);
         bytes.push(FORMAT);
         bytes.extend_from_slice(&self.epoch.to_be_bytes());

@@ -199,6 +199,7 @@ impl QueueState {
             group.extend(self.waiting.pop_front());
         }
         self.bytes -= group_bytes;
+        debug_assert!(!self.waiting.is_empty() || self.bytes == 0, "an empty queue has no bytes");
         group
     }
 }

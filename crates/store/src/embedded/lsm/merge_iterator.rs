@@ -29,8 +29,15 @@ impl SortedRun {
     }
 
     /// Goes on to the next version and returns the one before.
-    fn advance(&mut self) -> Result<Option<InternalValue>, LsmError> {
+    fn advance(&mut self, direction: Direction) -> Result<Option<InternalValue>, LsmError> {
         let next = self.versions.next().transpose()?;
+        debug_assert!(
+            self.next.as_ref().zip(next.as_ref()).is_none_or(|(left, right)| match direction {
+                Direction::Forward => left.key < right.key,
+                Direction::Backward => left.key > right.key,
+            }),
+            "a run is sorted by key and age"
+        );
         Ok(std::mem::replace(&mut self.next, next))
     }
 }
@@ -82,13 +89,13 @@ impl MergeIterator {
     fn advance(&mut self) -> Result<Option<InternalValue>, LsmError> {
         if let MergeStage::Begin = self.stage {
             for run in &mut self.runs {
-                run.advance()?;
+                run.advance(self.direction)?;
             }
             self.choose();
         }
         let MergeStage::Within(first, bound) = &self.stage else { return Ok(None) };
         let Some(run) = self.runs.get_mut(*first) else { return Ok(None) };
-        let version = run.advance()?;
+        let version = run.advance(self.direction)?;
         let is_first = match (&run.next, bound) {
             (Some(next), Some(bound)) => match self.direction {
                 Direction::Forward => next.key.user_key < *bound,

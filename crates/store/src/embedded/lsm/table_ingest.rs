@@ -44,7 +44,15 @@ pub(super) fn feed(
             Feed::Finish => break false,
             Feed::GiveUp => break true,
         };
+        debug_assert!(
+            writes.windows(2).all(|pair| pair[0].key < pair[1].key),
+            "keys of a bulk load ascend"
+        );
         if let (Some(first), Some(last)) = (writes.first(), writes.last()) {
+            debug_assert!(
+                span.as_ref().is_none_or(|(_, end)| *end < first.key),
+                "each portion of a bulk load begins behind the one before"
+            );
             let start = span.map_or_else(|| first.key.clone(), |(start, _)| start);
             span = Some((start, last.key.clone()));
         }
