@@ -16,13 +16,16 @@ use crate::memory::{MemoryPool, QueryMemory};
 use crate::operators::{self, Page, PageRequest};
 use crate::paging::continuation::keys_bytes_max;
 use crate::paging::resume_filter::ResumeFilter;
-use crate::plan::{self, IndexUsage};
+use crate::plan::{self, IndexUsage, Plan, PlanOptions, Purpose};
 use crate::policy::OrderPolicy;
 use crate::source::ItemSource;
 use crate::syntax::parse_cache::{ParseCache, Parsed};
 
 /// Limit: time for a condition on one item; writers may wait for it.
 const MATCH_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Rows of the page that an explanation is about, as clients ask for when they do not say.
+const EXPLAINED_ITEMS: usize = 100;
 
 /// Texts up to this length are not counted: their trees are small, and many are kept.
 const LONG_TEXT: usize = 4096;
@@ -194,7 +197,12 @@ impl Statement {
     /// # Errors
     /// The error of the source.
     pub fn explain(&self, source: &dyn ItemSource) -> Result<String> {
-        plan::explain(&self.query, source)
+        let options = PlanOptions {
+            items_max: EXPLAINED_ITEMS,
+            may_parallel: self.context.udf_host.is_none(),
+            purpose: Purpose::Explain,
+        };
+        Ok(Plan::new(&self.query, source, options)?.text())
     }
 
     /// Returns which index paths the query uses on a source, and which it could use.

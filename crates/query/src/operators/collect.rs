@@ -17,7 +17,7 @@ use crate::eval::{Flow, Frame, Group, GroupSet, SEEN_BYTES, answer, each_row};
 use crate::memory::Held;
 use crate::paging::continuation::Position;
 use crate::paging::sort_key::{RowPosition, SortKey, SortOrder};
-use crate::plan::{Access, Need, Reads, access, group_from_index};
+use crate::plan::{Access, Input, Reads, Rows, group_from_index, grouped_inputs};
 use crate::source::prefetch::fetched;
 use crate::source::{ItemSource, SourceItem};
 use crate::value::{digest, key_bytes_max, push_key, value_key};
@@ -25,6 +25,7 @@ use crate::value::{digest, key_bytes_max, push_key, value_key};
 pub(super) fn page(
     query: &Query,
     context: &Context,
+    rows: &Rows,
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
     position: Option<Position>,
@@ -34,7 +35,7 @@ pub(super) fn page(
     let start = Start::new(&order, position)?;
     let mut metrics = Metrics::default();
     let run = Run::of(context, request);
-    let mut collected = all_rows(query, source, &mut metrics, &run)?;
+    let mut collected = all_rows(query, rows, source, &mut metrics, &run)?;
     let rows =
         in_order(query, &order, std::mem::take(&mut collected.entries), &mut collected.held)?;
     let mut builder = PageBuilder::new(context, request);
@@ -105,6 +106,22 @@ impl Collected<'_> {
         self.entries.push((place, row));
         Ok(Flow::Continue)
     }
+
+    /// Adds the row of each group.
+    fn push_groups(
+        &mut self,
+        query: &Query,
+        grouping: &Grouping,
+        groups: impl IntoIterator<Item = Group>,
+        run: &Run<'_>,
+    ) -> Result<()> {
+        for group in groups {
+            run.next_item()?;
+            let frame = Frame::EMPTY.with_group(grouping.level, &group);
+            self.push(query, Some(&group.keys), &frame, run)?;
+        }
+        Ok(())
+    }
 }
 
 /// Bytes of a row in a list that may be twice as long as its content.
@@ -113,31 +130,35 @@ const ENTRY_BYTES: usize = 2 * size_of::<(RowPosition, Value)>();
 /// Computes all rows of a query, before ORDER BY, DISTINCT, TOP and OFFSET.
 fn all_rows<'m>(
     query: &Query,
+    rows: &Rows,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'m>,
 ) -> Result<Collected<'m>> {
     let mut collected = Collected { entries: Vec::new(), held: run.held() };
-    match &query.grouping {
-        None => each_base(query, source, metrics, run, &mut |frame| {
+    let may_parallel = run.context.udf_host.is_none();
+    match (rows, &query.grouping) {
+        (Rows::Each(input), _) => each_base(query, input, source, metrics, run, &mut |frame| {
             each_row(query, frame, run, &mut |row| collected.push(query, None, row, run))?;
             Ok(())
         })?,
-        Some(grouping) => {
+        (Rows::Groups(inputs), Some(grouping)) => {
             // Invariant: the groups are held until all rows are made of them.
-            let (groups, _held): (Vec<Group>, _) =
-                if let Some((group, n)) = group_from_index(query, source)? {
-                    metrics.n_entries_read += n;
-                    (vec![group], run.held())
-                } else {
-                    let (groups, held) = groups_of(query, grouping, source, metrics, run)?;
-                    (groups.finish().collect(), held)
-                };
-            for group in groups {
-                run.next_item()?;
-                let frame = Frame::EMPTY.with_group(grouping.level, &group);
-                collected.push(query, Some(&group.keys), &frame, run)?;
+            let (groups, _held) = groups_of(query, grouping, inputs, source, metrics, run)?;
+            collected.push_groups(query, grouping, groups.finish(), run)?;
+        }
+        (Rows::FromIndex, Some(grouping)) => {
+            if let Some((group, n_entries)) = group_from_index(query, source)? {
+                metrics.n_entries_read += n_entries;
+                collected.push_groups(query, grouping, [group], run)?;
+            } else {
+                let inputs = grouped_inputs(query, source, may_parallel)?;
+                let (groups, _held) = groups_of(query, grouping, &inputs, source, metrics, run)?;
+                collected.push_groups(query, grouping, groups.finish(), run)?;
             }
+        }
+        (Rows::Groups(_) | Rows::FromIndex, None) => {
+            debug_assert!(false, "only a query with groups is planned to make them");
         }
     }
     Ok(collected)
@@ -146,31 +167,41 @@ fn all_rows<'m>(
 /// Groups and the memory that they take.
 type HeldGroups<'q, 'm> = (GroupSet<'q>, Held<'m>);
 
-/// Groups all rows, those of several sources or of many items side by side.
+/// Groups the rows of the inputs, several of them in parallel.
 fn groups_of<'q, 'm>(
     query: &'q Query,
     grouping: &'q Grouping,
+    inputs: &[Input],
+    source: &dyn ItemSource,
+    metrics: &mut Metrics,
+    run: &Run<'m>,
+) -> Result<HeldGroups<'q, 'm>> {
+    if let [input] = inputs {
+        return groups_of_input(query, grouping, input, source, metrics, run);
+    }
+    let (context, budget) = (run.context, run.budget());
+    let partial = parallel::each_planned(source, inputs, |input, part| {
+        let mut metrics = Metrics::default();
+        let run = Run::within(context, budget);
+        let groups = groups_of_input(query, grouping, input, part, &mut metrics, &run)?;
+        Ok((groups, metrics))
+    })?;
+    merged(grouping, partial, metrics, run)
+}
+
+/// Groups the rows of one input, those of many items in parallel.
+fn groups_of_input<'q, 'm>(
+    query: &'q Query,
+    grouping: &'q Grouping,
+    input: &Input,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'m>,
 ) -> Result<HeldGroups<'q, 'm>> {
     let (context, budget) = (run.context, run.budget());
-    let is_plain = matches!(query.base, Base::Item) && context.udf_host.is_none();
-    if let Some(parts) = source.parts().filter(|parts| is_plain && parts.degree > 1) {
-        let partial = parallel::each_part(&parts.sources, parts.degree, |part| {
-            let mut metrics = Metrics::default();
-            let run = Run::within(context, budget);
-            let groups = groups_of(query, grouping, *part, &mut metrics, &run)?;
-            Ok((groups, metrics))
-        })?;
-        return merged(grouping, partial, metrics, run);
-    }
-    if !is_plain {
-        return group(grouping, query, run, |visit| each_base(query, source, metrics, run, visit));
-    }
-    let access = access(query, source, Need::All)?;
-    if let Some(source) = source.shared()
-        && let Access::Numbers { numbers, .. } = &access
+    if context.udf_host.is_none()
+        && let Some(source) = source.shared()
+        && let Input::Items(Access::Numbers { numbers, .. }) = input
         && let Some(chunks) = parallel::chunks(numbers)
     {
         let partial = parallel::each_part(&chunks, chunks.len(), |chunk| {
@@ -185,8 +216,7 @@ fn groups_of<'q, 'm>(
         })?;
         return merged(grouping, partial, metrics, run);
     }
-    let items = access.items(source, None);
-    group(grouping, query, run, |visit| each_item(query, items, metrics, run, visit))
+    group(grouping, query, run, |visit| each_base(query, input, source, metrics, run, visit))
 }
 
 /// Groups the rows of what `each` visits.
@@ -249,20 +279,19 @@ fn each_item(
 /// Visits the outermost frame of every row.
 pub(super) fn each_base(
     query: &Query,
+    input: &Input,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'_>,
     visit: &mut dyn FnMut(&Frame<'_>) -> Result<()>,
 ) -> Result<()> {
-    match &query.base {
-        Base::Nothing => visit(&Frame::EMPTY),
-        Base::Item => {
-            let access = access(query, source, Need::All)?;
+    match (input, &query.base) {
+        (Input::Items(access), _) => {
             each_item(query, access.items(source, None), metrics, run, visit)
         }
-        Base::Rows(inner, level) => {
+        (Input::Rows(rows), Base::Rows(inner, level)) => {
             let mut seen = HashSet::new();
-            let mut rows = all_rows(inner, source, metrics, run)?;
+            let mut rows = all_rows(inner, rows, source, metrics, run)?;
             for (_, row) in std::mem::take(&mut rows.entries) {
                 if inner.distinct {
                     rows.held.grow(key_bytes_max(&row) + SEEN_BYTES)?;
@@ -275,5 +304,6 @@ pub(super) fn each_base(
             }
             Ok(())
         }
+        (Input::NoItem | Input::Rows(_), _) => visit(&Frame::EMPTY),
     }
 }

@@ -28,7 +28,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::paging::continuation::Position;
 use crate::paging::resume_filter::ResumeFilter;
-use crate::plan;
+use crate::plan::{self, Access, Plan, PlanOptions, Purpose, SortInput};
 use crate::source::ItemSource;
 use crate::source::metered_source::MeteredSource;
 
@@ -62,20 +62,26 @@ fn rows(
     if resume.is_some() && query.order.is_empty() {
         return Err(Error::ResumeFilter("the query has no ORDER BY"));
     }
-    if query.rank.is_some() {
-        return rank::page(query, context, source, request, position);
+    let options = PlanOptions {
+        items_max: request.items_max,
+        may_parallel: context.udf_host.is_none(),
+        purpose: Purpose::Run,
+    };
+    match Plan::new(query, source, options)? {
+        Plan::Stream(access) => {
+            stream::page(query, context, access.as_ref(), source, request, position.as_ref())
+        }
+        Plan::IndexOrder(order) => {
+            let Some(index) = source.index() else {
+                let scan = [SortInput::Items(Access::Scan)];
+                return sort::page(query, context, resume, &scan, source, request, position);
+            };
+            index_order::page(query, context, resume, index, &order, request, position)
+        }
+        Plan::Sort(inputs) | Plan::Distinct(inputs) => {
+            sort::page(query, context, resume, &inputs, source, request, position)
+        }
+        Plan::Collect(rows) => collect::page(query, context, &rows, source, request, position),
+        Plan::Rank(input) => rank::page(query, context, &input, source, request, position),
     }
-    let is_ordered = !query.order.is_empty();
-    if query.grouping.is_some() || (query.distinct && is_ordered) || query.has_row_base() {
-        return collect::page(query, context, source, request, position);
-    }
-    if is_ordered
-        && let (Some(order), Some(index)) = (plan::order_to_follow(query, source)?, source.index())
-    {
-        return index_order::page(query, context, resume, index, &order, request, position);
-    }
-    if is_ordered || query.distinct {
-        return sort::page(query, context, resume, source, request, position);
-    }
-    stream::page(query, context, source, request, position.as_ref())
 }

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
+use crate::source::ItemSource;
 
 /// Limit: threads of one query on one source.
 const CHUNKS_MAX: usize = 4;
@@ -21,6 +22,18 @@ pub(super) fn chunks(numbers: &[u64]) -> Option<Vec<&[u64]>> {
 /// More threads than cores would only take turns, each with its own caches to warm.
 fn n_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Calls `work` for each part of a source and the plan that was made for it.
+pub(super) fn each_planned<P: Sync, T: Send>(
+    source: &dyn ItemSource,
+    plans: &[P],
+    work: impl Fn(&P, &dyn ItemSource) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let Some(parts) = source.parts() else { return Ok(Vec::new()) };
+    debug_assert_eq!(parts.sources.len(), plans.len(), "every part has its plan");
+    let planned: Vec<_> = plans.iter().zip(&parts.sources).collect();
+    each_part(&planned, parts.degree, |(plan, part)| work(plan, **part))
 }
 
 /// Calls `work` for each part, up to `degree` at once.

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::eval::{Flow, answer, each_row};
 use crate::paging::continuation::Position;
 use crate::paging::sort_bookmark::Among;
+use crate::plan::Input as PlanInput;
 use crate::source::ItemSource;
 
 /// The constant of reciprocal rank fusion.
@@ -26,6 +27,7 @@ const FUSION: f64 = 60.0;
 pub(super) fn page(
     query: &Query,
     context: &Context,
+    input: &PlanInput,
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
     position: Option<Position>,
@@ -38,12 +40,12 @@ pub(super) fn page(
     }
     let components = rank.components.as_slice();
     if let Some(component) = scored::only(query, components) {
-        return scored::page(query, component, context, source, request, position);
+        return scored::page(query, component, context, input, source, request, position);
     }
     let passed = counted(position.as_ref())?;
     let mut builder = PageBuilder::new(context, request);
     let run = Run::of(context, request);
-    let rows = fused_rows(query, rank, source, &mut builder.metrics, &run)?;
+    let rows = fused_rows(query, rank, input, source, &mut builder.metrics, &run)?;
     Ok(fill(builder, query, rows, passed))
 }
 
@@ -78,6 +80,7 @@ fn fill(mut builder: PageBuilder<'_>, query: &Query, rows: Vec<Value>, passed: u
 fn fused_rows(
     query: &Query,
     rank: &Rank,
+    input: &PlanInput,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'_>,
@@ -87,7 +90,7 @@ fn fused_rows(
     let mut rows = Vec::new();
     let mut inputs: Vec<Vec<Input>> = Vec::new();
     let mut held = run.held();
-    each_base(query, source, metrics, run, &mut |frame| {
+    each_base(query, input, source, metrics, run, &mut |frame| {
         each_row(query, frame, run, &mut |row| {
             let before = run.built();
             let Some(value) = answer(query, row, run)? else {

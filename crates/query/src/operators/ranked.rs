@@ -8,11 +8,8 @@ use crate::context::Run;
 use crate::error::Result;
 use crate::index::length_span;
 use crate::paging::sort_key::{RowPosition, SortKey};
-use crate::plan::{Ranked, ranked};
+use crate::plan::Ranked;
 use crate::source::{Direction, ItemIndex, ItemSource};
-
-/// Limit: rows wanted of an index; with more, going over all items is as good.
-const WANTED_MAX: usize = 16 * 1024;
 
 /// Limit: items fetched in vain, because the filter drops them, before all items are gone over instead.
 const FETCHES_MAX: usize = 64 * 1024;
@@ -20,26 +17,23 @@ const FETCHES_MAX: usize = 64 * 1024;
 /// Returns the window; `None` when the items that the index finds do not fill it.
 pub(super) fn window<'p, 'm: 'p>(
     wanted: &Wanted<'p>,
+    best: &Ranked,
     source: &dyn ItemSource,
     metrics: &mut Metrics,
     run: &Run<'m>,
 ) -> Result<Option<Window<'p>>> {
-    if wanted.n_max > WANTED_MAX {
-        return Ok(None);
-    }
     let Some(index) = source.index() else { return Ok(None) };
     let mut filling =
         Filling { wanted, index, run, window: Window::new(wanted, run), n_fetched: 0 };
-    let is_full = match ranked(wanted.query, source)? {
-        None => return Ok(None),
+    let is_full = match best {
         // Each vector was compared, and each entry of a word was read, whatever comes of it.
-        Some(Ranked::Vectors { numbers }) => {
+        Ranked::Vectors { numbers } => {
             metrics.n_entries_read += to_u64(numbers.len());
-            filling.in_order(&numbers, metrics)?
+            filling.in_order(numbers, metrics)?
         }
-        Some(Ranked::Words { name, numbers }) => {
+        Ranked::Words { name, numbers } => {
             metrics.n_entries_read += to_u64(numbers.len());
-            filling.texts(&name, &numbers, metrics)?
+            filling.texts(name, numbers, metrics)?
         }
     };
     if is_full {

@@ -8,7 +8,7 @@ use model::{Number, Value};
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
 use super::score::{Input, Scorer};
 use super::sort::{After, Start, fill_rows};
-use crate::bind::tree::{Base, Component, ITEM_LEVEL, Projection, Query, Score};
+use crate::bind::tree::{Component, ITEM_LEVEL, Projection, Query, Score};
 use crate::context::{Context, Run};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, answer, each_row};
@@ -17,7 +17,7 @@ use crate::index::{length_of, length_span};
 use crate::memory::Held;
 use crate::paging::continuation::Position;
 use crate::paging::sort_key::{RowPosition, SortKey, SortOrder};
-use crate::plan::{Need, Reads, access, texts_with, words_index};
+use crate::plan::{Input as PlanInput, Reads, texts_with, words_index};
 use crate::source::{Direction, ItemIndex, ItemSource};
 
 /// Limit: search terms whose statistics a continuation holds; rows of a query with more are counted.
@@ -37,6 +37,7 @@ pub(super) fn page(
     query: &Query,
     component: &Component,
     context: &Context,
+    input: &PlanInput,
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
     position: Option<Position>,
@@ -66,7 +67,7 @@ pub(super) fn page(
     };
     let (rows, statistics) = match wanted.by_index(source, &mut builder.metrics)? {
         Some(found) => found,
-        None => wanted.by_items(source, &mut builder.metrics)?,
+        None => wanted.by_items(input, source, &mut builder.metrics)?,
     };
     let (builder, last) = fill_rows(builder, query, &order, &start, rows.into_iter(), false);
     let position = last.map(|(place, passed, _)| Position::Ranked {
@@ -140,15 +141,13 @@ impl Wanted<'_> {
     /// Scores all items, and returns the rows from the start on.
     fn by_items(
         &self,
+        input: &PlanInput,
         source: &dyn ItemSource,
         metrics: &mut Metrics,
     ) -> Result<(Rows, Statistics)> {
         let mut found = ScoredItem { rows: Vec::new(), held: self.run.held() };
-        if matches!(self.query.base, Base::Nothing) {
-            self.visit(0, &Frame::EMPTY, &mut found)?;
-        } else {
+        if let PlanInput::Items(access) = input {
             let picks = Reads::all(self.query);
-            let access = access(self.query, source, Need::All)?;
             for item in access.items(source, None) {
                 let item = item?;
                 metrics.read(item.bytes);
@@ -156,6 +155,8 @@ impl Wanted<'_> {
                 let value = item.read(&picks)?;
                 self.visit(item.number, &Frame::root(ITEM_LEVEL, &value), &mut found)?;
             }
+        } else {
+            self.visit(0, &Frame::EMPTY, &mut found)?;
         }
         let inputs = || found.rows.iter().map(|(_, input, _)| input);
         let statistics = self.known.clone().unwrap_or_else(|| self.scorer.statistics(inputs()));

@@ -10,7 +10,7 @@ use model::Value;
 
 use super::page::{Metrics, Page, PageBuilder, PageRequest, to_u64};
 use super::{parallel, ranked};
-use crate::bind::tree::{Base, ITEM_LEVEL, Query};
+use crate::bind::tree::{ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, SEEN_BYTES, each_row, eval};
@@ -20,7 +20,7 @@ use crate::paging::resume_filter::ResumeFilter;
 use crate::paging::row::Row;
 use crate::paging::sort_bookmark::{Among, Passing};
 use crate::paging::sort_key::{RowPosition, SortKey, SortOrder};
-use crate::plan::{Need, Reads, access};
+use crate::plan::{Reads, SortInput, all_items};
 use crate::source::{ItemSource, SourceItem};
 use crate::value::{Datum, digest, key_bytes_max, value_key};
 
@@ -34,6 +34,7 @@ pub(super) fn page(
     query: &Query,
     context: &Context,
     resume: Option<&ResumeFilter>,
+    inputs: &[SortInput],
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
     position: Option<Position>,
@@ -61,13 +62,14 @@ pub(super) fn page(
         bytes_max: if n_skipped > 0 { usize::MAX } else { request.bytes_max },
     };
     let mut builder = PageBuilder::new(context, request);
-    let can_part = matches!(query.base, Base::Item) && context.udf_host.is_none();
-    let parts = source.parts().filter(|parts| can_part && parts.degree > 1);
-    let window = if let Some(parts) = parts {
-        let windows = parallel::each_part(&parts.sources, parts.degree, |part| {
+    let window = if let [input] = inputs {
+        let run = Run::of(context, request);
+        wanted.window(input, source, &mut builder.metrics, &run)?
+    } else {
+        let windows = parallel::each_planned(source, inputs, |input, part| {
             let mut metrics = Metrics::default();
             let run = Run::of(context, request);
-            Ok((wanted.window(*part, &mut metrics, &run)?, metrics))
+            Ok((wanted.window(input, part, &mut metrics, &run)?, metrics))
         })?;
         let mut window = Window::new(&wanted, &Run::of(context, request));
         for (part, metrics) in windows {
@@ -75,9 +77,6 @@ pub(super) fn page(
             builder.metrics.add(&metrics);
         }
         window
-    } else {
-        let run = Run::of(context, request);
-        wanted.window(source, &mut builder.metrics, &run)?
     };
     Ok(window.fill(builder, query, &start))
 }
@@ -94,22 +93,30 @@ pub(super) struct Wanted<'p> {
 }
 
 impl<'p> Wanted<'p> {
-    /// Goes over all items of a source.
+    /// Goes over the input.
     fn window<'m: 'p>(
         &self,
+        input: &SortInput,
         source: &dyn ItemSource,
         metrics: &mut Metrics,
         run: &Run<'m>,
     ) -> Result<Window<'p>> {
         let mut window = Window::new(self, run);
-        if matches!(self.query.base, Base::Nothing) {
-            self.visit(&SourceItem::new(0, Value::Null, 0), run, &mut window)?;
-            return Ok(window);
-        }
-        if let Some(window) = ranked::window(self, source, metrics, run)? {
-            return Ok(window);
-        }
-        let access = access(self.query, source, Need::All)?;
+        let all;
+        let access = match input {
+            SortInput::NoItem => {
+                self.visit(&SourceItem::new(0, Value::Null, 0), run, &mut window)?;
+                return Ok(window);
+            }
+            SortInput::Items(access) => access,
+            SortInput::Best(best) => {
+                if let Some(window) = ranked::window(self, best, source, metrics, run)? {
+                    return Ok(window);
+                }
+                all = all_items(self.query, source)?;
+                &all
+            }
+        };
         for item in access.items(source, None) {
             let item = item?;
             metrics.read(item.bytes);

@@ -3,18 +3,19 @@
 //! Hot path: one item at a time. An item that is returned whole is never more than text.
 
 use super::page::{Page, PageBuilder, PageRequest};
-use crate::bind::tree::{Base, Expr, ITEM_LEVEL, Query};
+use crate::bind::tree::{Expr, ITEM_LEVEL, Query};
 use crate::context::{Context, Run};
 use crate::error::{Error, Result};
 use crate::eval::{Flow, Frame, each_row_where};
 use crate::memory::Held;
 use crate::paging::continuation::Position;
-use crate::plan::{Access, Need, Reads, access};
+use crate::plan::{Access, Reads};
 use crate::source::{ItemSource, SourceItem};
 
 pub(super) fn page(
     query: &Query,
     context: &Context,
+    access: Option<&Access>,
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
     position: Option<&Position>,
@@ -30,11 +31,7 @@ pub(super) fn page(
     if is_done(query, passed) {
         return Ok(builder.finish(None));
     }
-    let access = match query.base {
-        Base::Nothing => None,
-        Base::Item | Base::Rows(..) => Some(access(query, source, Need::First)?),
-    };
-    let filter = match &access {
+    let filter = match access {
         None => query.filter.as_ref(),
         Some(access) => access.filter_left(query),
     };
@@ -42,7 +39,7 @@ pub(super) fn page(
     let run = Run::of(context, request);
     let held = run.held();
     let mut stream = Stream { query, filter, reads, start, passed, builder, held };
-    let next = match &access {
+    let next = match access {
         None => stream.without_items(&run)?,
         Some(access) => stream.items(access, source, &run)?,
     };

@@ -1,13 +1,17 @@
-//! Planning: how this engine reaches items (`access`), and which parts of an item a query reads (`reads`).
+//! Planning: which operator computes the pages of a query (`operator`), how that reaches items (`access`), and which
+//! parts of an item the query reads (`reads`). `explain` prints a plan.
 //!
 //! The query plan document for SDKs is made in `sdk_plan`.
 
 mod access;
+mod explain;
+mod operator;
 mod reads;
 
 pub use access::IndexUsage;
 pub(crate) use access::{
-    Access, Need, OrderAccess, Ranked, access, explain, group_from_index, n_lookups,
-    order_to_follow, ranked, texts_with, usage, words_index,
+    Access, OrderAccess, Purpose, Ranked, group_from_index, n_lookups, texts_with, usage,
+    words_index,
 };
+pub(crate) use operator::{Input, Plan, PlanOptions, Rows, SortInput, all_items, grouped_inputs};
 pub(crate) use reads::Reads;

@@ -49,7 +49,7 @@ pub(crate) fn group_from_index(
 }
 
 /// Returns whether the index may answer the query, without reading it.
-pub(super) fn is_from_index(query: &Query, source: &dyn ItemSource) -> bool {
+pub(crate) fn is_from_index(query: &Query, source: &dyn ItemSource) -> bool {
     Counter::new(query, source).is_some_and(|counter| {
         let mut list = query.grouping.iter().flat_map(|grouping| &grouping.aggregates);
         list.all(|aggregate| counter.target(aggregate).is_some())

@@ -59,12 +59,7 @@ pub(crate) enum Access {
 }
 
 /// Decides how the items of a query are reached.
-pub(crate) fn access(query: &Query, source: &dyn ItemSource, need: Need) -> Result<Access> {
-    choose(query, source, need, Purpose::Run)
-}
-
-/// Decides as [`access`] does, and says how.
-pub(super) fn choose(
+pub(crate) fn choose(
     query: &Query,
     source: &dyn ItemSource,
     need: Need,
@@ -308,11 +303,11 @@ fn sorted(mut numbers: Vec<u64>) -> Vec<u64> {
     numbers
 }
 
-pub(super) fn seek_text(seek: &Seek) -> String {
+pub(crate) fn seek_text(seek: &Seek) -> String {
     ["seek ", &seek.path.to_string(), " ", &seek.text, "\n"].concat()
 }
 
-pub(super) fn push_indented(text: &mut String, inner: &str) {
+pub(crate) fn push_indented(text: &mut String, inner: &str) {
     for line in inner.lines() {
         text.push_str("  ");
         text.push_str(line);

@@ -20,7 +20,7 @@ pub(super) const SPANS_MAX: usize = 4096;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// To run. Nobody reads what it says, so it says nothing.
     Run,
     /// To be read.

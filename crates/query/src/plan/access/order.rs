@@ -75,15 +75,7 @@ impl OrderAccess {
 
 /// Returns the order to follow; `None` when the query has none that an index has, or when few items match, so that
 /// sorting them is cheaper.
-pub(crate) fn order_to_follow(
-    query: &Query,
-    source: &dyn ItemSource,
-) -> Result<Option<OrderAccess>> {
-    order_access(query, source, Purpose::Run)
-}
-
-/// Returns the order to follow, and says which it is.
-pub(super) fn order_access(
+pub(crate) fn order_access(
     query: &Query,
     source: &dyn ItemSource,
     purpose: Purpose,
