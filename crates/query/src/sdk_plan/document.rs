@@ -23,7 +23,7 @@ pub fn query_plan(
 ) -> Result<Value> {
     let statement = Statement::prepare_for_plan(text, parameters, options)?;
     let target = target(statement.bound(), definition);
-    let mut document = Object::new();
+    let mut document = Object::with_capacity(4);
     document.insert("partitionedQueryExecutionInfoVersion", 2);
     if statement.bound().rank.is_some() {
         document.insert("hybridSearchQueryInfo", hybrid::info(&statement, features)?);
@@ -41,7 +41,7 @@ pub fn query_plan(
 impl QueryInfo {
     /// Wire: every member is always present; SDKs read lengths without asking.
     pub(super) fn to_value(&self) -> Value {
-        let mut info = Object::new();
+        let mut info = Object::with_capacity(14);
         let count = |count: Option<u64>| count.map_or(Value::Null, Value::from);
         let texts = |list: &[String]| list.iter().map(String::as_str).collect::<Value>();
         let names = |list: &[&str]| list.iter().copied().collect::<Value>();
@@ -91,7 +91,7 @@ fn span(span: &Span) -> Value {
 }
 
 fn range(min: &str, max: &str, is_max_inclusive: bool) -> Value {
-    let mut range = Object::new();
+    let mut range = Object::with_capacity(4);
     range.insert("min", min);
     range.insert("max", max);
     range.insert("isMinInclusive", true);

@@ -121,13 +121,13 @@ impl Finder {
             if let Collection::Subquery(inner) = &source.collection
                 && inner.grouping.is_none()
             {
-                keys = intersect(&keys, &self.query(inner, &facts)?)?;
+                keys = intersect(keys, self.query(inner, &facts)?)?;
             }
         }
-        keys = intersect(&keys, &self.known(&facts)?)?;
+        keys = intersect(keys, self.known(&facts)?)?;
         match &query.filter {
             None => Some(keys),
-            Some(filter) => intersect(&keys, &self.filter(filter, &facts)?),
+            Some(filter) => intersect(keys, self.filter(filter, &facts)?),
         }
     }
 
@@ -137,7 +137,7 @@ impl Finder {
         for path in &self.paths {
             if let Some(values) = facts.few(ITEM_LEVEL, path) {
                 let path = Expr::VariablePath(ITEM_LEVEL, path.clone());
-                keys = intersect(&keys, &self.values(&path, values.iter())?)?;
+                keys = intersect(keys, self.values(&path, values.iter())?)?;
             }
         }
         Some(keys)
@@ -153,7 +153,7 @@ impl Finder {
             Expr::And(list) => {
                 let mut keys = self.anything();
                 for operand in list {
-                    keys = intersect(&keys, &self.filter(operand, facts)?)?;
+                    keys = intersect(keys, self.filter(operand, facts)?)?;
                 }
                 Some(keys)
             }
@@ -164,7 +164,7 @@ impl Finder {
                     if !facts.assume(operand) {
                         return None;
                     }
-                    intersect(&self.filter(operand, &facts)?, &self.known(&facts)?)
+                    intersect(self.filter(operand, &facts)?, self.known(&facts)?)
                 };
                 let keys: Keys = list.iter().filter_map(branch).flatten().collect();
                 self.bounded(unique(keys))
@@ -183,7 +183,7 @@ impl Finder {
                 let mut is_true = facts.clone();
                 let then = if is_true.assume(condition) && is_true.assume(then) {
                     let keys = self.filter(condition, facts);
-                    keys.and_then(|keys| intersect(&keys, &self.filter(then, facts)?))
+                    keys.and_then(|keys| intersect(keys, self.filter(then, facts)?))
                 } else {
                     None
                 };
@@ -227,7 +227,7 @@ impl Finder {
             Expr::Or(list) => {
                 let mut keys = self.anything();
                 for operand in list {
-                    keys = intersect(&keys, &self.filter_not(operand, facts)?)?;
+                    keys = intersect(keys, self.filter_not(operand, facts)?)?;
                 }
                 Some(keys)
             }
@@ -338,19 +338,30 @@ fn component_of(value: &Value) -> Component {
 }
 
 /// Returns the keys that are in both lists; `None` when there are none.
-fn intersect(left: &Keys, right: &Keys) -> Option<Keys> {
+fn intersect(left: Keys, right: Keys) -> Option<Keys> {
+    if is_anything(&left) {
+        return Some(right);
+    }
+    if is_anything(&right) {
+        return Some(left);
+    }
     if left.len().saturating_mul(right.len()) > KEYS_MAX * 16 {
         // Either list alone is right, only wider than need be.
-        return Some(if left.len() <= right.len() { left.clone() } else { right.clone() });
+        return Some(if left.len() <= right.len() { left } else { right });
     }
     let mut keys = Vec::new();
-    for one in left {
-        for two in right {
+    for one in &left {
+        for two in &right {
             keys.extend(intersect_key(one, two));
         }
     }
     let keys = unique(keys);
     (!keys.is_empty()).then_some(keys)
+}
+
+/// Most conditions say nothing about the key.
+fn is_anything(keys: &Keys) -> bool {
+    matches!(keys.as_slice(), [key] if key.iter().all(Option::is_none))
 }
 
 fn intersect_key(
@@ -365,6 +376,9 @@ fn intersect_key(
 }
 
 fn unique(keys: Keys) -> Keys {
+    if keys.len() < 2 {
+        return keys;
+    }
     let mut seen = BTreeSet::new();
     keys.into_iter().filter(|key| seen.insert(format!("{key:?}"))).collect()
 }

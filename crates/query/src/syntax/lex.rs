@@ -2,6 +2,7 @@
 //!
 //! Invariant: the last token is `End` or `Invalid`; the number of tokens is bounded by `TEXT_LENGTH_MAX`.
 
+use std::borrow::Cow;
 use std::str::Chars;
 
 use crate::error::{Diagnostic, Error, Result, Span};
@@ -15,59 +16,71 @@ const HEX_DIGITS_MAX: usize = 16;
 /// A token and the text it was made from.
 #[derive(Clone, Debug)]
 pub(crate) struct Token<'t> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Kind<'t>,
     pub(crate) text: &'t str,
     pub(crate) span: Span,
 }
 
 /// The kinds of token.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum Kind<'t> {
     Word,
     Keyword(Keyword),
     Number,
-    Text(String),
+    /// A text without its quotes; borrowed unless it has escapes.
+    Text(Cow<'t, str>),
     /// A parameter; the text has the `@`.
     Parameter,
     Symbol(Symbol),
     /// What no token starts with; the mistake counts only if the parser gets here.
-    Invalid(Diagnostic),
+    Invalid(Box<Diagnostic>),
     End,
 }
 
 macro_rules! keywords {
-    ($($name:ident),* ; $($exact:ident = $text:literal),* $(,)?) => {
+    ($($name:ident = $lower:literal),* ; $($exact:ident = $text:literal),* $(,)?) => {
         /// The reserved words.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub(crate) enum Keyword { $($name,)* $($exact),* }
 
         impl Keyword {
             fn find(word: &str) -> Option<Keyword> {
-                if !(KEYWORD_LENGTH_MIN..=KEYWORD_LENGTH_MAX).contains(&word.len()) {
-                    return None;
+                // One `match` over bytes looks at each letter once, however many words there are.
+                match word.as_bytes() {
+                    $($text => return Some(Keyword::$exact),)*
+                    _ => {}
                 }
-                $(if word.eq_ignore_ascii_case(stringify!($name)) { return Some(Keyword::$name); })*
-                $(if word == $text { return Some(Keyword::$exact); })*
-                None
+                let mut lower = [0; KEYWORD_LENGTH_MAX];
+                let lower = lower.get_mut(..word.len())?;
+                lower.copy_from_slice(word.as_bytes());
+                lower.make_ascii_lowercase();
+                match &*lower {
+                    $($lower => Some(Keyword::$name),)*
+                    _ => None,
+                }
             }
         }
     };
 }
 
-/// The length of `as`: names of one letter are common.
-const KEYWORD_LENGTH_MIN: usize = 2;
-
 /// The length of `undefined`.
 const KEYWORD_LENGTH_MAX: usize = 9;
 
 // The words after the semicolon are words in this letter case only: `TRUE` is a name.
+#[rustfmt::skip]
 keywords! {
-    And, Array, As, Asc, Between, By, Case, Cast, Convert, Cross, Desc, Distinct, Else, End, Escape,
-    Exists, For, From, Group, Having, In, Inner, Insert, Into, Is, Join, Left, Like, Limit, Not,
-    Offset, On, Or, Order, Outer, Over, Right, Select, Set, Then, Top, Update, Value, When, Where,
-    With;
-    False = "false", Infinity = "Infinity", NaN = "NaN", Null = "null", True = "true",
-    Udf = "udf", Undefined = "undefined",
+    And = b"and", Array = b"array", As = b"as", Asc = b"asc", Between = b"between", By = b"by",
+    Case = b"case", Cast = b"cast", Convert = b"convert", Cross = b"cross", Desc = b"desc",
+    Distinct = b"distinct", Else = b"else", End = b"end", Escape = b"escape",
+    Exists = b"exists", For = b"for", From = b"from", Group = b"group", Having = b"having",
+    In = b"in", Inner = b"inner", Insert = b"insert", Into = b"into", Is = b"is",
+    Join = b"join", Left = b"left", Like = b"like", Limit = b"limit", Not = b"not",
+    Offset = b"offset", On = b"on", Or = b"or", Order = b"order", Outer = b"outer",
+    Over = b"over", Right = b"right", Select = b"select", Set = b"set", Then = b"then",
+    Top = b"top", Update = b"update", Value = b"value", When = b"when", Where = b"where",
+    With = b"with";
+    False = b"false", Infinity = b"Infinity", NaN = b"NaN", Null = b"null", True = b"true",
+    Udf = b"udf", Undefined = b"undefined",
 }
 
 /// Operators and punctuation.
@@ -105,40 +118,42 @@ pub(crate) enum Symbol {
     ShiftRightZero,
 }
 
-/// Longest first, so that the first match is the right one.
-const SYMBOLS: [(&str, Symbol); 31] = [
-    (">>>", Symbol::ShiftRightZero),
-    ("<<", Symbol::ShiftLeft),
-    (">>", Symbol::ShiftRight),
-    ("<=", Symbol::LessEqual),
-    (">=", Symbol::GreaterEqual),
-    ("<>", Symbol::NotEqual),
-    ("!=", Symbol::NotEqual),
-    ("??", Symbol::DoubleQuestion),
-    ("||", Symbol::DoubleBar),
-    ("(", Symbol::OpenParen),
-    (")", Symbol::CloseParen),
-    ("[", Symbol::OpenBracket),
-    ("]", Symbol::CloseBracket),
-    ("{", Symbol::OpenBrace),
-    ("}", Symbol::CloseBrace),
-    (",", Symbol::Comma),
-    (".", Symbol::Dot),
-    (":", Symbol::Colon),
-    ("?", Symbol::Question),
-    ("+", Symbol::Plus),
-    ("-", Symbol::Minus),
-    ("*", Symbol::Star),
-    ("/", Symbol::Slash),
-    ("%", Symbol::Percent),
-    ("~", Symbol::Tilde),
-    ("&", Symbol::Ampersand),
-    ("^", Symbol::Caret),
-    ("|", Symbol::Bar),
-    ("<", Symbol::Less),
-    (">", Symbol::Greater),
-    ("=", Symbol::Equal),
-];
+/// Returns the longest symbol that bytes start with, and its length.
+fn symbol_at(bytes: &[u8]) -> Option<(Symbol, usize)> {
+    Some(match bytes {
+        [b'>', b'>', b'>', ..] => (Symbol::ShiftRightZero, 3),
+        [b'<', b'<', ..] => (Symbol::ShiftLeft, 2),
+        [b'>', b'>', ..] => (Symbol::ShiftRight, 2),
+        [b'<', b'=', ..] => (Symbol::LessEqual, 2),
+        [b'>', b'=', ..] => (Symbol::GreaterEqual, 2),
+        [b'<', b'>', ..] | [b'!', b'=', ..] => (Symbol::NotEqual, 2),
+        [b'?', b'?', ..] => (Symbol::DoubleQuestion, 2),
+        [b'|', b'|', ..] => (Symbol::DoubleBar, 2),
+        [b'(', ..] => (Symbol::OpenParen, 1),
+        [b')', ..] => (Symbol::CloseParen, 1),
+        [b'[', ..] => (Symbol::OpenBracket, 1),
+        [b']', ..] => (Symbol::CloseBracket, 1),
+        [b'{', ..] => (Symbol::OpenBrace, 1),
+        [b'}', ..] => (Symbol::CloseBrace, 1),
+        [b',', ..] => (Symbol::Comma, 1),
+        [b'.', ..] => (Symbol::Dot, 1),
+        [b':', ..] => (Symbol::Colon, 1),
+        [b'?', ..] => (Symbol::Question, 1),
+        [b'+', ..] => (Symbol::Plus, 1),
+        [b'-', ..] => (Symbol::Minus, 1),
+        [b'*', ..] => (Symbol::Star, 1),
+        [b'/', ..] => (Symbol::Slash, 1),
+        [b'%', ..] => (Symbol::Percent, 1),
+        [b'~', ..] => (Symbol::Tilde, 1),
+        [b'&', ..] => (Symbol::Ampersand, 1),
+        [b'^', ..] => (Symbol::Caret, 1),
+        [b'|', ..] => (Symbol::Bar, 1),
+        [b'<', ..] => (Symbol::Less, 1),
+        [b'>', ..] => (Symbol::Greater, 1),
+        [b'=', ..] => (Symbol::Equal, 1),
+        _ => return None,
+    })
+}
 
 /// Splits a text into tokens.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>> {
@@ -190,7 +205,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Cuts `length` bytes off the rest and makes them a token.
-    fn take(&mut self, length: usize, kind: Kind) -> Token<'t> {
+    fn take(&mut self, length: usize, kind: Kind<'t>) -> Token<'t> {
         let (text, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
         let start = self.offset;
         self.offset += utf16_length(text);
@@ -200,9 +215,10 @@ impl<'t> Lexer<'t> {
 
     fn skip_blank(&mut self) {
         loop {
-            let trimmed = self.rest.trim_start_matches(is_blank);
-            let n_blank = self.rest.len() - trimmed.len();
-            self.take(n_blank, Kind::End);
+            let length = length_while(self.rest, |byte| byte == b' ', is_blank);
+            if length > 0 {
+                self.take(length, Kind::End);
+            }
             if !self.rest.starts_with("--") {
                 return;
             }
@@ -237,17 +253,17 @@ impl<'t> Lexer<'t> {
 
     fn text(&mut self, quote: char) -> Token<'t> {
         let rest = self.rest;
-        let mut value = String::new();
-        // Most texts have no escapes, so whole runs are copied.
+        let mut value = Cow::Borrowed("");
         let mut at = quote.len_utf8();
         while let Some(length) = rest.get(at..).and_then(|rest| rest.find([quote, '\\'])) {
-            value.push_str(rest.get(at..at + length).unwrap_or_default());
+            // Most texts have no escapes: adding to nothing borrows.
+            value += rest.get(at..at + length).unwrap_or_default();
             at += length + 1;
             if rest.as_bytes().get(at - 1) != Some(&b'\\') {
                 return self.take(at, Kind::Text(value));
             }
             let mut chars = rest.get(at..).unwrap_or_default().chars();
-            if escape(&mut chars, &mut value).is_none() {
+            if escape(&mut chars, value.to_mut()).is_none() {
                 // What no escape can be belongs to the token.
                 let length = rest.len() - chars.as_str().len();
                 return self.invalid(length, 1012, "string literal token");
@@ -258,12 +274,8 @@ impl<'t> Lexer<'t> {
     }
 
     fn symbol(&mut self, first: char) -> Token<'t> {
-        let byte = self.rest.as_bytes().first();
-        for (text, symbol) in SYMBOLS {
-            // Most symbols differ in the first byte, which is cheaper to compare than texts.
-            if text.as_bytes().first() == byte && self.rest.starts_with(text) {
-                return self.take(text.len(), Kind::Symbol(symbol));
-            }
+        if let Some((symbol, length)) = symbol_at(self.rest.as_bytes()) {
+            return self.take(length, Kind::Symbol(symbol));
         }
         self.invalid(first.len_utf8(), 1010, "token")
     }
@@ -271,7 +283,7 @@ impl<'t> Lexer<'t> {
     fn invalid(&mut self, length: usize, code: u16, what: &str) -> Token<'t> {
         let mut token = self.take(length, Kind::End);
         let message = format!("Syntax error, invalid {what} '{}'.", excerpt(token.text));
-        token.kind = Kind::Invalid(Diagnostic::sc(code, message, token.span));
+        token.kind = Kind::Invalid(Box::new(Diagnostic::sc(code, message, token.span)));
         token
     }
 }
@@ -308,7 +320,15 @@ fn is_word_part(c: char) -> bool {
 }
 
 fn word_length(text: &str) -> usize {
-    text.find(|c: char| !is_word_part(c)).unwrap_or(text.len())
+    length_while(text, |byte| byte.is_ascii_alphanumeric() || byte == b'_', is_word_part)
+}
+
+/// Returns how many bytes of a text hold. `is_common` tells the most common characters by their byte alone, because reading
+/// characters costs several times as much.
+fn length_while(text: &str, is_common: fn(u8) -> bool, holds: fn(char) -> bool) -> usize {
+    let n_common = text.bytes().take_while(|byte| is_common(*byte)).count();
+    let rest = text.get(n_common..).unwrap_or_default();
+    n_common + rest.find(|c: char| !holds(c)).unwrap_or(rest.len())
 }
 
 fn utf16_length(text: &str) -> u32 {
@@ -382,7 +402,7 @@ fn hex_unit(chars: &mut Chars<'_>) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
+    fn kinds(text: &str) -> Vec<Kind<'_>> {
         tokens(text).unwrap().into_iter().map(|token| token.kind).collect()
     }
 

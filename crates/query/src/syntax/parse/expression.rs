@@ -27,9 +27,7 @@ impl Parser<'_> {
     /// write long conditions, and is no deeper than `a OR b OR c OR d`.
     fn parenthesized(&mut self) -> Result<Expr> {
         let first = self.position;
-        while self.at_symbol(Symbol::OpenParen)
-            && self.peek_at(1).kind != Kind::Keyword(Keyword::Select)
-        {
+        while self.at_symbol(Symbol::OpenParen) && !self.is_keyword_at(1, Keyword::Select) {
             self.advance();
         }
         let mut n_open = self.position - first;
@@ -90,7 +88,7 @@ impl Parser<'_> {
     fn condition(&mut self, operand: Expr, start: Span) -> Result<Expr> {
         let value = self.binary(operand, start, BinaryOp::COMPARISON_LEVEL)?;
         let negated = self.at_keyword(Keyword::Not);
-        if self.peek_at(usize::from(negated)).kind == Kind::Keyword(Keyword::Between) {
+        if self.is_keyword_at(usize::from(negated), Keyword::Between) {
             self.position += 1 + usize::from(negated);
             let low = self.comparison()?;
             self.expect_keyword(Keyword::And)?;
@@ -277,7 +275,7 @@ impl Parser<'_> {
             Kind::Number => return self.number(),
             Kind::Text(text) => {
                 self.advance();
-                ExprKind::Literal(Value::String(text.clone()))
+                ExprKind::Literal(Value::String(text.to_string()))
             }
             Kind::Parameter => {
                 self.advance();
@@ -330,10 +328,10 @@ impl Parser<'_> {
     }
 
     fn name_or_call(&mut self) -> Result<ExprKind> {
-        if self.peek_at(1).kind != Kind::Symbol(Symbol::OpenParen) {
+        if !matches!(self.peek_at(1).kind, Kind::Symbol(Symbol::OpenParen)) {
             return Ok(ExprKind::Identifier(self.advance().text.to_string()));
         }
-        if self.peek_at(2).kind != Kind::Keyword(Keyword::Select) {
+        if !self.is_keyword_at(2, Keyword::Select) {
             return self.call(false);
         }
         let name = self.peek().text;
@@ -451,7 +449,7 @@ fn path(base: Expr, mut steps: Vec<Step>) -> ExprKind {
 }
 
 /// Returns what a number or `Infinity` is with a sign in front.
-fn negative(text: &str, kind: &Kind) -> Option<ExprKind> {
+fn negative(text: &str, kind: &Kind<'_>) -> Option<ExprKind> {
     match kind {
         Kind::Keyword(Keyword::Infinity) => Some(ExprKind::Special(f64::NEG_INFINITY)),
         Kind::Keyword(Keyword::NaN) => Some(ExprKind::Special(f64::NAN)),

@@ -17,7 +17,7 @@ impl Parser<'_> {
 
     fn source(&mut self) -> Result<Source> {
         let start = self.peek().span;
-        let iterates = self.is_name_at(0) && self.peek_at(1).kind == Kind::Keyword(Keyword::In);
+        let iterates = self.is_name_at(0) && self.is_keyword_at(1, Keyword::In);
         if iterates {
             let alias = Some(self.name()?);
             self.expect_keyword(Keyword::In)?;
@@ -58,7 +58,7 @@ impl Parser<'_> {
         match &self.peek().kind {
             Kind::Text(name) => {
                 self.advance();
-                Ok(Step::Name(name.clone()))
+                Ok(Step::Name(name.to_string()))
             }
             Kind::Number => Ok(step(self.number()?)),
             _ => Err(self.unexpected()),

@@ -60,12 +60,17 @@ impl<'p> Parser<'p> {
         self.tokens.get(index).map(|token| token.span).unwrap_or_default()
     }
 
+    /// Returns whether a keyword stands `ahead` tokens from here.
+    fn is_keyword_at(&self, ahead: usize, keyword: Keyword) -> bool {
+        matches!(self.peek_at(ahead).kind, Kind::Keyword(own) if own == keyword)
+    }
+
     fn at_keyword(&self, keyword: Keyword) -> bool {
-        self.peek().kind == Kind::Keyword(keyword)
+        self.is_keyword_at(0, keyword)
     }
 
     fn at_symbol(&self, symbol: Symbol) -> bool {
-        self.peek().kind == Kind::Symbol(symbol)
+        matches!(self.peek().kind, Kind::Symbol(own) if own == symbol)
     }
 
     fn take_keyword(&mut self, keyword: Keyword) -> bool {
@@ -89,12 +94,12 @@ impl<'p> Parser<'p> {
     }
 
     fn expect_end(&self) -> Result<()> {
-        if self.peek().kind == Kind::End { Ok(()) } else { Err(self.unexpected()) }
+        if matches!(self.peek().kind, Kind::End) { Ok(()) } else { Err(self.unexpected()) }
     }
 
     /// Returns whether a name stands `ahead` tokens from here.
     fn is_name_at(&self, ahead: usize) -> bool {
-        self.peek_at(ahead).kind == Kind::Word
+        matches!(self.peek_at(ahead).kind, Kind::Word)
     }
 
     fn name(&mut self) -> Result<Name> {
@@ -113,7 +118,7 @@ impl<'p> Parser<'p> {
         let token = self.peek();
         let Kind::Text(text) = &token.kind else { return self.name() };
         self.advance();
-        Ok(Name { text: text.clone(), span: token.span })
+        Ok(Name { text: text.to_string(), span: token.span })
     }
 
     /// Makes the error for the token that stands here.
@@ -121,7 +126,7 @@ impl<'p> Parser<'p> {
         let token = self.peek();
         Error::one(match &token.kind {
             Kind::End => Diagnostic::sc(1002, "Syntax error, unexpected end-of-file.", token.span),
-            Kind::Invalid(diagnostic) => diagnostic.clone(),
+            Kind::Invalid(diagnostic) => Diagnostic::clone(diagnostic),
             _ => lex::near_diagnostic(token.text, token.span),
         })
     }
