@@ -320,6 +320,79 @@ async fn barriers_are_answered_with_the_position_of_the_range() {
     assert_eq!(server.send(head).await.status, 405, "over HTTP there is none");
 }
 
+/// The status, the sub-status if there is one, and the number of rows, of a query for one key that also names a range: over
+/// RNTBD, and the same over HTTP.
+async fn ask(server: &Server, direct: &mut Direct, range: &str, key: &str) -> [String; 2] {
+    let path = "/dbs/d/colls/c/docs";
+    let body = r#"{"query":"SELECT VALUE c.id FROM c ORDER BY c.id"}"#;
+    let key = format!("[\"{key}\"]");
+    let frame = Frame::signed(ITEM, QUERY, &Method::POST, path, WELL_KNOWN_KEY)
+        .text(0x2B, &key)
+        .text(0x2C, range)
+        .body(body);
+    let answer = direct.send(frame).await;
+    let rows = |text: &str| text.matches("item-").count();
+    let sub = answer.tokens.get(&0x1C).filter(|sub| *sub != "0").cloned().unwrap_or_default();
+    let framed = format!("{} {sub} {}", answer.status, rows(&answer.payload));
+    let call = Call::post(path, body.to_owned())
+        .header("content-type", "application/query+json")
+        .header("x-ms-documentdb-isquery", "True")
+        .header("x-ms-documentdb-partitionkey", &key)
+        .header("x-ms-documentdb-partitionkeyrangeid", range);
+    let reply = server.send(call).await;
+    let sub = reply.header("x-ms-substatus").filter(|sub| *sub != "0").unwrap_or_default();
+    [framed, format!("{} {sub} {}", reply.status, rows(&reply.text()))]
+}
+
+/// The range that answers for a key, when all of `ranges` are asked: one has its rows, the others have none.
+async fn owner(server: &Server, direct: &mut Direct, ranges: &[u32], key: &str) -> u32 {
+    let mut owner = None;
+    for range in ranges {
+        let answers = ask(server, direct, &range.to_string(), key).await;
+        if answers == ["200  2"; 2] {
+            assert_eq!(owner.replace(*range), None, "{key} has two owners");
+        } else {
+            assert_eq!(answers, ["200  0"; 2], "{key} in {range}");
+        }
+    }
+    owner.unwrap_or_else(|| panic!("nobody has {key}"))
+}
+
+/// Clients whose map is old ask every range that took the place of a key's range for the key.
+#[tokio::test]
+async fn a_range_answers_for_its_own_keys_only() {
+    let server = Server::start().await.with_container().await;
+    let mut direct = Direct::connect(&server).await;
+    for n in 0..40 {
+        let (key, body) = (n / 2, format!(r#"{{"id":"item-{n}","pk":"k{}"}}"#, n / 2));
+        assert_eq!(direct.send(Frame::create(&format!("k{key}"), &body)).await.status, 201);
+    }
+    let relocate = async |path: String, body: &str| {
+        let bearer = format!("Bearer {WELL_KNOWN_KEY}");
+        let path = format!("/_orrery/dbs/d/colls/c/ranges/{path}");
+        let call = Call::post(&path, body.to_owned()).unsigned().header("authorization", &bearer);
+        let text = server.send(call).await.text();
+        assert!(text.contains(r#""end":"done""#), "{text}");
+    };
+    let pkranges = server.send(Call::get("/dbs/d/colls/c/pkranges")).await.text();
+    let n_ranges = u32::try_from(pkranges.matches("minInclusive").count()).unwrap();
+    let before: Vec<u32> = (0..n_ranges).collect();
+    let parent = owner(&server, &mut direct, &before, "k0").await;
+    relocate(format!("{parent}/split"), r#"{"wait":true}"#).await;
+    assert_eq!(ask(&server, &mut direct, &parent.to_string(), "k0").await, ["410 1002 0"; 2]);
+    let children = [n_ranges, n_ranges + 1];
+    let after: Vec<_> = before.into_iter().filter(|it| *it != parent).chain(children).collect();
+    for key in 0..20 {
+        owner(&server, &mut direct, &after, &format!("k{key}")).await;
+    }
+    let both = format!(r#"{{"ranges":["{}","{}"],"wait":true}}"#, children[0], children[1]);
+    relocate("merge".to_owned(), &both).await;
+    for child in children {
+        assert_eq!(ask(&server, &mut direct, &child.to_string(), "k0").await, ["410 1002 0"; 2]);
+    }
+    assert_eq!(owner(&server, &mut direct, &[n_ranges + 2], "k0").await, n_ranges + 2);
+}
+
 #[tokio::test]
 async fn addresses_are_those_of_the_ranges_that_were_asked_for() {
     let server = Server::start().await.with_container().await;
