@@ -331,6 +331,36 @@ async fn web_pages_do_not_reach_routes_without_a_key() {
 }
 
 #[tokio::test]
+async fn web_pages_change_nothing_by_management_calls() {
+    let server = Server::start().await.with_container().await;
+    let bearer = format!("Bearer {WELL_KNOWN_KEY}");
+    let with_key = |call: Call| call.unsigned().header("authorization", &bearer);
+    let own = format!("http://{}", server.address);
+    for (name, value, expected) in [
+        ("origin", "https://evil.example", 403),
+        ("origin", "null", 403),
+        ("sec-fetch-site", "cross-site", 403),
+        ("sec-fetch-site", "same-origin", 200),
+        ("origin", own.as_str(), 200),
+    ] {
+        let call = with_key(Call::post("/_orrery/reset", "{}")).header(name, value);
+        assert_eq!(server.send(call).await.status, expected, "{name}: {value}");
+        let read = with_key(Call::get("/_orrery/ranges")).header(name, value);
+        assert_eq!(server.send(read).await.status, 200, "{name}: {value}");
+    }
+}
+
+#[tokio::test]
+async fn an_http2_authority_is_a_host_too() {
+    let server = Server::start().await;
+    for (host, expected) in [("evil.example", 421), ("localhost:8081", 200), ("orrery", 200)] {
+        let mut client = Client::connect(&server, Protocol::Http2PriorKnowledge).await.named(host);
+        let answer = client.send(Call::get("/dbs")).await;
+        assert_eq!(answer.status, expected, "{host}");
+    }
+}
+
+#[tokio::test]
 async fn metrics_name_nobody_to_strangers() {
     let server = Server::start().await.with_container().await;
     server.send(Call::create("a", r#"{"id":"1","pk":"a"}"#)).await;

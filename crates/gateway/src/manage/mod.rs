@@ -88,6 +88,10 @@ where
         let answer = answer_emulator(state, parts, body, route).await;
         return Ok(answer.unwrap_or_else(|failed| emulator::failure(&failed)));
     }
+    // A page that knows the key still is no page of ours.
+    if !parts.method.is_safe() {
+        origin::check_page(&state.options, &parts.uri, &parts.headers)?;
+    }
     check_key(state, &parts.headers)?;
     if parts.uri.query().is_some() {
         return Err(Error::QueryStringUnexpected.into());

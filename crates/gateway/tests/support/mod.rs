@@ -370,6 +370,11 @@ impl Client {
         Client { sender, host }
     }
 
+    /// Calls the server by another name.
+    pub(crate) fn named(self, host: &str) -> Client {
+        Client { host: host.to_owned(), ..self }
+    }
+
     pub(crate) async fn send(&mut self, call: Call) -> Reply {
         self.try_send(call).await.expect("an answer")
     }
