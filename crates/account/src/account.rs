@@ -12,7 +12,7 @@ use crate::catalog::permissions;
 use crate::error::{Error, Refuser, Result};
 use crate::grant::Grant;
 use crate::media::{MediaUploads, MediaUsage};
-use crate::meter::{ContainerHeat, Enforcement, SharedBuckets};
+use crate::meter::{ContainerHeat, Enforcement, HeatHistory, SharedBuckets};
 use crate::metrics::{self, AccountMetrics, Metrics, RangeMetrics};
 use crate::operation::{Call, Consistency, Link, Operation, Options, Principal, ResourceKind};
 use crate::outcome::{Facts, Failed, Outcome};
@@ -77,6 +77,7 @@ pub(crate) struct Inner {
     pub(crate) scripts: Scripts,
     pub(crate) shared_buckets: Arc<SharedBuckets>,
     pub(crate) relocations: Arc<Relocations>,
+    pub(crate) heat_history: Arc<HeatHistory>,
     /// The query texts that applications send again and again.
     pub(crate) parses: Arc<ParseCache>,
     /// What all queries hold together.
@@ -93,6 +94,7 @@ impl Inner {
             scripts: self.scripts.clone(),
             shared_buckets: Arc::clone(&self.shared_buckets),
             relocations: Arc::clone(&self.relocations),
+            heat_history: Arc::clone(&self.heat_history),
             parses: Arc::clone(&self.parses),
             query_memory: Arc::clone(&self.query_memory),
             media_uploads: Arc::clone(&self.media_uploads),
@@ -142,7 +144,7 @@ impl Account {
         env: Env,
     ) -> Result<Arc<Account>> {
         let scripts = Scripts::new(env.clone());
-        let relocations = Arc::new(Relocations::new(&options.relocation));
+        let relocations = Arc::new(Relocations::new(&options.relocation, env.clone()));
         let query_memory = MemoryPool::new(options.query_bytes_max);
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
         let (shared_buckets, metrics) = (Arc::default(), Arc::default());
@@ -152,6 +154,7 @@ impl Account {
             scripts,
             shared_buckets,
             relocations,
+            heat_history: Arc::default(),
             parses,
             query_memory,
             media_uploads,

@@ -8,6 +8,7 @@ use partition::Partition;
 use crate::account::Inner;
 use crate::error::Result;
 use crate::relocate;
+use crate::usage;
 
 /// How often the jobs look for work.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -54,6 +55,7 @@ pub(crate) async fn run_once(inner: &Inner) -> Result<()> {
 /// One round over everything. Relocations that it starts go on by themselves.
 async fn round(inner: &Inner) -> Result<()> {
     relocate::auto::start_due(inner)?;
+    usage::collect_heat(inner);
     let partitions: Vec<Partition> = {
         let tables = inner.catalog.tables();
         let ranges = tables.containers().flat_map(|container| container.ranges.iter());

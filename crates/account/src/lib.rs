@@ -21,6 +21,7 @@ mod error;
 mod grant;
 mod items;
 mod jobs;
+mod logical;
 mod media;
 mod metadata_query;
 mod meter;
@@ -40,14 +41,18 @@ mod session;
 mod shares;
 mod threads;
 mod throughput;
+mod usage;
 mod walk;
 
 pub use account::{Account, AccountOptions, MEDIA_BYTES_DEFAULT};
 pub use error::{Error, Refuser, Result};
 pub use grant::{Grant, GrantMode};
 pub use items::{Explanation, RangePlan};
+pub use logical::{
+    LOGICAL_ROWS_MAX, LogicalMeasure, LogicalQuery, LogicalReport, LogicalRow, Spread,
+};
 pub use media::MediaUsage;
-pub use meter::{ContainerHeat, Enforcement, HotKey, MinuteUse, RangeHeat};
+pub use meter::{ContainerHeat, Enforcement, HeatCell, HeatColumn, HotKey, MinuteUse, RangeHeat};
 pub use metrics::{AccountMetrics, OperationCount, RangeMetrics};
 pub use operation::*;
 pub use outcome::*;
@@ -58,3 +63,4 @@ pub use relocate::{
     RelocationReason, RelocationStatus, RelocationStep,
 };
 pub use throughput::ThroughputError;
+pub use usage::{ContainerUse, HeatMap, RangeUse};

@@ -56,6 +56,7 @@ pub(crate) async fn execute(
         budget,
         fingerprint,
         routed: OnceLock::new(),
+        is_write: right(&action) == Right::Write,
     };
     request.check(&found, &action).map_err(|error| request.fail(error))?;
     let is_bulk = matches!(action, ItemAction::Batch { is_atomic: false, .. });
@@ -63,7 +64,9 @@ pub(crate) async fn execute(
         action,
         ItemAction::ReadFeed | ItemAction::ChangeFeed { .. } | ItemAction::Query { .. }
     );
-    let answer = if right(&action) == Right::Read {
+    let answer = if request.is_write {
+        request.write(action).await
+    } else {
         let mut answer = request.run(action).await;
         let facts = match &mut answer {
             Ok(outcome) => Some(&mut outcome.facts),
@@ -75,8 +78,6 @@ pub(crate) async fn execute(
             facts.charge = facts.charge * request.n_replicas_read();
         }
         answer
-    } else {
-        request.write(action).await
     };
     let facts = match &answer {
         Ok(outcome) => &outcome.facts,

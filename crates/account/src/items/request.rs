@@ -34,6 +34,7 @@ pub(crate) struct ItemRequest<'a> {
     pub(super) fingerprint: u64,
     /// The logical partition that the request turned out to be for.
     pub(super) routed: OnceLock<Logical>,
+    pub(super) is_write: bool,
 }
 
 impl ItemRequest<'_> {

@@ -7,6 +7,7 @@ use partition::Logical;
 
 use super::request::ItemRequest;
 use crate::error::{Error, Result};
+use crate::meter::Used;
 use crate::outcome::{Body, Failed, Outcome};
 use crate::range_map::Range;
 use crate::session;
@@ -42,7 +43,9 @@ impl ItemRequest<'_> {
     pub(super) fn admit(&self, range: &Range) -> Result<()> {
         let Some(budget) = &self.budget else { return Ok(()) };
         let now = self.inner.env().monotonic();
-        budget.admit(now, range, self.fingerprint)
+        let definition = &self.container.properties.definition;
+        let slice = || self.logical().ok().map(|at| definition.slice(&at.epk));
+        budget.admit(now, range, self.fingerprint, slice)
     }
 
     /// Notes what a request used of a range.
@@ -53,7 +56,9 @@ impl ItemRequest<'_> {
         at: Option<&Logical>,
         charge: Charge,
     ) {
-        range.meter.record(now, at, charge);
+        let definition = &self.container.properties.definition;
+        let at = at.map(|at| (at, definition.slice(&at.epk)));
+        range.meter.record(now, Used { at, charge, is_write: self.is_write });
         if let Some(budget) = &self.budget {
             budget.charge(now, range, charge);
         }

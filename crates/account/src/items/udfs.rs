@@ -106,6 +106,8 @@ impl OwnedRequest {
             budget: self.budget.clone(),
             fingerprint: self.fingerprint,
             routed: OnceLock::new(),
+            // Queries read.
+            is_write: false,
         }
     }
 }

@@ -69,12 +69,19 @@ impl Budget {
         }
     }
 
-    /// Lets a request to `range` in. `who` is the same number when it comes again.
-    pub(crate) fn admit(&self, now: Duration, range: &Range, who: u64) -> Result<()> {
+    /// Lets a request to `range` in. `who` is the same number when it comes again; `slice` says where in the hash space
+    /// it goes.
+    pub(crate) fn admit(
+        &self,
+        now: Duration,
+        range: &Range,
+        who: u64,
+        slice: impl FnOnce() -> Option<u8>,
+    ) -> Result<()> {
         let Err(wait) = self.admitted(now, range, who) else {
             return Ok(());
         };
-        range.meter.throttled();
+        range.meter.throttled(slice());
         if self.is_enforced {
             return Err(Error::Throttled { retry_after_ms: wait.ms });
         }

@@ -9,6 +9,7 @@
 mod bucket;
 mod budget;
 mod heat;
+mod heat_history;
 mod history;
 mod sketch;
 
@@ -22,6 +23,9 @@ pub(crate) use bucket::units;
 use bucket::{Bucket, Rate, Wait};
 pub(crate) use budget::{Budget, SharedBuckets, provisioned};
 pub use heat::{ContainerHeat, RangeHeat};
+pub(crate) use heat_history::HeatHistory;
+use heat_history::SliceUse;
+pub use heat_history::{HeatCell, HeatColumn};
 use history::History;
 pub use history::MinuteUse;
 pub use sketch::HotKey;
@@ -55,7 +59,20 @@ struct MeterState {
     sketch: Sketch,
     bucket: Bucket,
     total: Charge,
+    /// What of the total was for writes.
+    written: Charge,
     n_throttled: u64,
+    /// Since it was last taken.
+    slices: SliceUse,
+}
+
+/// What a request used, and of which logical partition if it was one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used<'a> {
+    /// The logical partition and its slice of the hash space.
+    pub(crate) at: Option<(&'a Logical, u8)>,
+    pub(crate) charge: Charge,
+    pub(crate) is_write: bool,
 }
 
 impl RangeMeter {
@@ -63,17 +80,46 @@ impl RangeMeter {
         RangeMeter { env, inside: Mutex::default() }
     }
 
-    /// Notes what a request used, and of which logical partition if it was one.
-    pub(crate) fn record(&self, now: Duration, logical: Option<&Logical>, charge: Charge) {
+    /// Notes what a request used.
+    pub(crate) fn record(&self, now: Duration, used: Used<'_>) {
+        let Used { at, charge, is_write } = used;
         if charge == Charge::ZERO {
             return;
         }
+        let cell = HeatCell::of_charge(charge, is_write);
         let mut inside = self.inside.lock();
         inside.total += charge;
-        inside.history.add(now, charge);
-        if let Some(at) = logical {
-            inside.sketch.add(now, &at.epk, &at.key, charge);
+        if is_write {
+            inside.written += charge;
         }
+        inside.history.add(now, charge);
+        match at {
+            Some((at, slice)) => {
+                inside.sketch.add(now, &at.epk, &at.key, charge);
+                inside.slices.slices.add(slice, cell);
+            }
+            None => inside.slices.whole.add(cell),
+        }
+    }
+
+    /// Request units of reads and of writes, and refused requests, since the range was opened.
+    pub(crate) fn totals(&self) -> (Charge, Charge, u64) {
+        let inside = self.inside.lock();
+        let read = inside.total.hundredths().saturating_sub(inside.written.hundredths());
+        (Charge::from_hundredths(read), inside.written, inside.n_throttled)
+    }
+
+    /// What was noted since the last time, by slices of the hash space.
+    pub(crate) fn take_slices(&self) -> Option<SliceUse> {
+        let mut inside = self.inside.lock();
+        let is_used = !inside.slices.is_empty();
+        is_used.then(|| std::mem::take(&mut inside.slices))
+    }
+
+    /// All logical partitions that are watched, hottest first.
+    pub(crate) fn watched_keys(&self) -> Vec<HotKey> {
+        let now = self.env.monotonic();
+        self.inside.lock().sketch.hottest(now, usize::MAX).0
     }
 
     /// The busiest second of the last minute, in request units.
@@ -108,10 +154,15 @@ impl RangeMeter {
         self.inside.lock().bucket.charge(self.env.monotonic(), rate, charge);
     }
 
-    fn throttled(&self) {
+    fn throttled(&self, slice: Option<u8>) {
         let now = self.env.monotonic();
         let mut inside = self.inside.lock();
         inside.n_throttled += 1;
+        let refused = HeatCell { n_throttled: 1, ..HeatCell::default() };
+        match slice {
+            Some(slice) => inside.slices.slices.add(slice, refused),
+            None => inside.slices.whole.add(refused),
+        }
         inside.history.throttled(now);
     }
 }

@@ -66,6 +66,8 @@ impl Account {
             RangeDescription {
                 id: range.id(),
                 epks: range.entry.epks.clone(),
+                places: [range.entry.epks.min(), range.entry.epks.max()]
+                    .map(|epk| container.properties.definition.place(epk)),
                 parents: range.entry.parents.clone(),
                 n_items: statistics.n_items,
                 bytes: statistics.bytes,
@@ -172,7 +174,7 @@ impl Account {
         }
     }
 
-    fn container(&self, link: &Link) -> Result<Arc<Container>> {
+    pub(crate) fn container(&self, link: &Link) -> Result<Arc<Container>> {
         let tables = self.inner.catalog.tables();
         let found = tables.find_owner(link)?;
         tables.container(found.number()).cloned().ok_or(Error::OwnerNotFound)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use model::RangeId;
+use model::{Env, RangeId};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
@@ -16,13 +16,17 @@ use crate::error::Result;
 use crate::range_map::Range;
 
 // Limit: ended relocations that are remembered.
-const ENDED_MAX: usize = 200;
+const ENDED_MAX: usize = 1000;
+
+/// How long they are.
+const ENDED_MS_MAX: u64 = 24 * 3600 * 1000;
 
 /// How long a range is left alone after a relocation of it failed, unless somebody commands another.
 const RETRY_MS: u64 = 30_000;
 
 #[derive(Debug)]
 pub(crate) struct Relocations {
+    env: Env,
     state: Mutex<RegistryState>,
     /// Raised when anything here changes.
     changes: Signal,
@@ -50,8 +54,9 @@ struct Job {
 }
 
 impl Relocations {
-    pub(crate) fn new(options: &RelocationOptions) -> Relocations {
+    pub(crate) fn new(options: &RelocationOptions, env: Env) -> Relocations {
         Relocations {
+            env,
             state: Mutex::default(),
             changes: Signal::default(),
             lifts: Signal::default(),
@@ -87,6 +92,7 @@ impl Relocations {
             sources,
             targets: Vec::new(),
             step: RelocationStep::Reserve,
+            steps: vec![(RelocationStep::Reserve, now_ms)],
             is_waiting: true,
             n_items,
             bytes,
@@ -126,6 +132,9 @@ impl Relocations {
                 job.status.step = step;
                 job.status.is_waiting = holds.contains(&(job.container, step));
                 if !job.status.is_waiting {
+                    if job.status.steps.last().is_none_or(|(last, _)| *last != step) {
+                        job.status.steps.push((step, self.env.now_ms()));
+                    }
                     break;
                 }
             }
@@ -152,7 +161,10 @@ impl Relocations {
             job.status.ended_ms = Some(now_ms);
             job.status.end = Some(end);
             state.ended.push_back(job.status);
-            if state.ended.len() > ENDED_MAX {
+            let oldest_ms = now_ms.saturating_sub(ENDED_MS_MAX);
+            let is_old =
+                |status: &RelocationStatus| status.ended_ms.is_none_or(|ms| ms < oldest_ms);
+            while state.ended.len() > ENDED_MAX || state.ended.front().is_some_and(is_old) {
                 state.ended.pop_front();
             }
         }

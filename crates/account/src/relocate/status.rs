@@ -110,6 +110,8 @@ pub struct RelocationStatus {
     /// The new ranges, known once they are reserved.
     pub targets: Vec<RangeId>,
     pub step: RelocationStep,
+    /// The steps that have begun, and when.
+    pub steps: Vec<(RelocationStep, u64)>,
     /// Waits before `step`, because somebody holds it there or because it is not its turn.
     pub is_waiting: bool,
     /// Items of the sources when it began.
@@ -143,6 +145,8 @@ impl RelocationStatus {
 pub struct RangeDescription {
     pub id: RangeId,
     pub epks: EpkRange,
+    /// Where it begins and ends in the hash space, from 0 to 1.
+    pub places: [f64; 2],
     /// All ancestors, oldest first.
     pub parents: Vec<RangeId>,
     pub n_items: u64,

@@ -45,6 +45,33 @@ pub(super) fn split_point(definition: &PartitionKeyDefinition, range: &EpkRange)
     is_inside.then_some(middle)
 }
 
+/// Where a key lies in the hash space, in 2^-32 of it.
+pub(super) fn place(definition: &PartitionKeyDefinition, epk: &Epk) -> u32 {
+    let bytes = epk.as_bytes();
+    if bytes.first() == Some(&0xFF) {
+        return u32::MAX;
+    }
+    match style(definition) {
+        Style::Numbers => parse_old_number_prefix(bytes),
+        // Two bits of a hash are always zero.
+        Style::Hashes(_) => {
+            let mut first = [0; 4];
+            first.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            let rest = bytes.get(4).map_or(0, |byte| u32::from(byte >> 6));
+            u32::from_be_bytes(first) << 2 | rest
+        }
+    }
+}
+
+fn parse_old_number_prefix(bytes: &[u8]) -> u32 {
+    let n_max = bytes.len().min(OLD_NUMBER_BYTES_MAX);
+    // A number is followed by the key that it is the hash of.
+    (1..=n_max).rev().find_map(|n| parse_old_number(bytes.get(..n)?)).unwrap_or(0)
+}
+
+/// Limit: bytes of an old number.
+const OLD_NUMBER_BYTES_MAX: usize = 10;
+
 /// How bounds are written.
 enum Style {
     /// Old: a 32-bit number.

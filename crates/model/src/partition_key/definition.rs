@@ -226,6 +226,31 @@ impl PartitionKeyDefinition {
         boundaries::split_point(self, range)
     }
 
+    /// Where a key lies in the hash space, from 0 to 1.
+    pub fn place(&self, epk: &Epk) -> f64 {
+        if *epk == Epk::max() {
+            return 1.0;
+        }
+        f64::from(boundaries::place(self, epk)) / (f64::from(u32::MAX) + 1.0)
+    }
+
+    /// The slice of 256 equal ones that a key lies in.
+    pub fn slice(&self, epk: &Epk) -> u8 {
+        boundaries::place(self, epk).to_be_bytes()[0]
+    }
+
+    /// The first and the last slice that a range has a part of.
+    pub fn slices(&self, range: &EpkRange) -> [u8; 2] {
+        let first = self.slice(range.min());
+        let end = boundaries::place(self, range.max());
+        let last = if *range.max() == Epk::max() {
+            u8::MAX
+        } else {
+            end.saturating_sub(1).to_be_bytes()[0]
+        };
+        [first, last.max(first)]
+    }
+
     /// Says whether keys are hashed by the old rules.
     pub(super) fn is_old(&self) -> bool {
         self.version < 2 && self.kind != PartitionKeyKind::MultiHash
@@ -249,6 +274,40 @@ fn parse_version(version: &Value) -> Option<u8> {
 mod tests {
     use super::*;
     use crate::json;
+
+    #[test]
+    fn keys_lie_in_slices_of_their_ranges() {
+        for text in [
+            r#"{"paths":["/pk"],"version":1}"#,
+            r#"{"paths":["/pk"],"version":2}"#,
+            r#"{"paths":["/a","/b"],"kind":"MultiHash","version":2}"#,
+        ] {
+            let definition =
+                PartitionKeyDefinition::from_value(&json::parse(text.as_bytes()).unwrap()).unwrap();
+            let ranges = definition.boundaries(8);
+            for (index, range) in ranges.iter().enumerate() {
+                let eighth = u8::try_from(index * 32).unwrap();
+                let slices = definition.slices(range);
+                assert!(slices[0].abs_diff(eighth) <= 1, "{text} {index} {slices:?}");
+                assert!(slices[1].abs_diff(eighth + 31) <= 1, "{text} {index} {slices:?}");
+                let place = definition.place(range.max());
+                assert!((place - (f64::from(eighth) + 32.0) / 256.0).abs() < 1e-6, "{place}");
+            }
+            for number in 0..200 {
+                let value = format!(r#"["k{number}"]"#);
+                let mut key = crate::PartitionKey::from_header(&value).unwrap();
+                if definition.paths.len() == 2 {
+                    key =
+                        crate::PartitionKey::from_header(&format!(r#"["k{number}","x"]"#)).unwrap();
+                }
+                let epk = definition.epk(&key);
+                let range = ranges.iter().find(|range| range.contains(&epk)).unwrap();
+                let [first, last] = definition.slices(range);
+                let slice = definition.slice(&epk);
+                assert!((first..=last).contains(&slice), "{text} {value} {slice}");
+            }
+        }
+    }
 
     #[test]
     fn the_version_is_a_number_or_the_name_that_java_sends() {
