@@ -166,6 +166,8 @@ pub(crate) enum Error {
     Timeout,
     #[error("Too many answers wait to be read. Read those that were sent, then ask again.")]
     AnswersUnread,
+    #[error("Too many streams of events are open. Close one, then ask again.")]
+    EventStreamsTaken,
     #[error("The server is shutting down.")]
     Stopping,
     #[error("The store takes no writes: {0}")]
@@ -201,7 +203,7 @@ impl Failure for Error {
             }
             Self::BodyTimeout | Self::Timeout => Status::REQUEST_TIMEOUT,
             Self::Stopping | Self::NotWritable(_) => Status::UNAVAILABLE,
-            Self::AnswersUnread => Status::TOO_MANY_REQUESTS,
+            Self::AnswersUnread | Self::EventStreamsTaken => Status::TOO_MANY_REQUESTS,
             Self::Panicked(_) => Status::INTERNAL,
             Self::UrlInvalid
             | Self::QueryStringUnexpected
@@ -233,7 +235,7 @@ impl Failure for Error {
     fn retry_after_ms(&self) -> Option<u64> {
         match self {
             Self::Injected(failure) => failure.retry_after_ms,
-            Self::AnswersUnread => Some(UNREAD_RETRY_MS),
+            Self::AnswersUnread | Self::EventStreamsTaken => Some(UNREAD_RETRY_MS),
             _ => None,
         }
     }

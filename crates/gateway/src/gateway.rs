@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use crate::{
     account_document::Arrival,
     auth::{KeyRing, WELL_KNOWN_KEY, date},
-    manage::{Operations, faults::Faults},
+    manage::{Operations, events::Events, faults::Faults},
     media_budget::MediaBudget,
     metrics::Metrics,
     options::GatewayOptions,
@@ -43,6 +43,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
             metrics: Metrics::new(),
             faults: Faults::default(),
             operations: Operations::default(),
+            events: Events::default(),
             media: MediaBudget::new(media_mib),
             unsent: Arc::default(),
             started,
@@ -69,6 +70,7 @@ pub(crate) struct State {
     pub(crate) metrics: Metrics,
     pub(crate) faults: Faults,
     pub(crate) operations: Operations,
+    pub(crate) events: Events,
     pub(crate) media: MediaBudget,
     /// What clients have not read yet.
     pub(crate) unsent: Arc<unsent::Total>,

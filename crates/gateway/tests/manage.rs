@@ -20,23 +20,23 @@ async fn get(server: &Server, path: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn only_keys_that_may_write_are_let_in() {
+async fn only_keys_are_let_in_and_those_that_read_only_to_read() {
     let server = Server::start().await;
     let with = |authorization: &str| {
         Call::get("/_orrery/").unsigned().header("authorization", authorization)
     };
-    for key in [WELL_KNOWN_KEY.to_owned(), secondary_key()] {
+    for key in [WELL_KNOWN_KEY.to_owned(), secondary_key(), read_only_key()] {
         let reply = server.send(with(&format!("Bearer {key}"))).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
         assert!(reply.json().get("routes").and_then(Value::as_array).unwrap().len() > 5);
     }
-    for bad in [
-        format!("Bearer {}", read_only_key()),
-        "Bearer x".into(),
-        "Basic eA==".into(),
-        "Bearer".into(),
-    ] {
-        server.send(with(&bad)).await.assert_error(401);
+    for bad in ["Bearer x", "Basic eA==", "Bearer"] {
+        server.send(with(bad)).await.assert_error(401);
+    }
+    let reads = format!("Bearer {}", read_only_key());
+    for (path, expected) in [("reset", 401), ("clock", 401), ("faults", 401)] {
+        let call = Call::post(&format!("/_orrery/{path}"), "{}").unsigned();
+        assert_eq!(server.send(call.header("authorization", &reads)).await.status, expected);
     }
     server.send(Call::get("/_orrery/").unsigned()).await.assert_error(401);
     server.send(Call::get("/_orrery/ranges")).await.assert_error(401);

@@ -151,7 +151,7 @@ pub(super) async fn run(
         }
         (false, EmulatorRoute::Operation { id }) => {
             let (_, asked, status) = find(account, operations, &id)?;
-            Ok(Done { status: StatusCode::OK, body: show(account, &asked, &status) })
+            Ok(Done::Value { status: StatusCode::OK, body: show(account, &asked, &status) })
         }
         (true, EmulatorRoute::Advance { id }) => advance(account, operations, &id).await,
         (_, _) => Err(Error::RouteMethod { method: "this method".to_owned() }.into()),
@@ -225,7 +225,7 @@ fn started(
     }
     let status = account.relocation(id)?;
     let asked = operations.get(id).ok_or(Error::ManagementRoute)?;
-    Ok(Done { status: StatusCode::ACCEPTED, body: show(account, &asked, &status) })
+    Ok(Done::Value { status: StatusCode::ACCEPTED, body: show(account, &asked, &status) })
 }
 
 async fn advance(
@@ -255,7 +255,7 @@ async fn advance(
         account.release_relocations(container, RelocationStep::CutOver)?;
         account.wait_for_relocation(id).await?
     };
-    Ok(Done { status: StatusCode::OK, body: show(account, &asked, &status) })
+    Ok(Done::Value { status: StatusCode::OK, body: show(account, &asked, &status) })
 }
 
 fn find(
@@ -316,7 +316,7 @@ pub(super) fn failure(failed: &Failed) -> Done {
         Failed::Account(error) => error,
     };
     let status = StatusCode::from_u16(failure.status().code);
-    Done {
+    Done::Value {
         status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
         body: object([("error", failure.to_string().into())]),
     }

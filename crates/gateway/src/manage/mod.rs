@@ -1,12 +1,16 @@
 //! The management API under `/_orrery/`: what the service's control plane and portal do, and what tests of client
-//! retries need. JSON in, JSON out; every call needs a key of the account that may write, as
-//! `Authorization: Bearer <key>`.
+//! retries need. JSON in, JSON out; every call needs a key of the account, as `Authorization: Bearer <key>`, and one that
+//! may write unless it only reads.
 //!
 //! `docs/management.md` lists the routes.
 
 mod emulator;
+pub(crate) mod events;
 mod explain;
 pub(crate) mod faults;
+mod heat;
+mod logical;
+mod parameters;
 mod ranges;
 mod relocations;
 mod route;
@@ -24,6 +28,7 @@ use crate::{body, error::Error, gateway::State, origin};
 use emulator::EmulatorRoute;
 pub(crate) use emulator::Operations;
 use faults::Rule;
+use parameters::Parameters;
 use route::Route;
 
 const PREFIX: &str = "/_orrery";
@@ -33,21 +38,29 @@ const ADVANCE_SECONDS_MAX: f64 = 10.0 * 366.0 * 86_400.0;
 
 /// A management call that succeeded.
 #[derive(Debug)]
-pub(crate) struct Done {
-    pub(crate) status: StatusCode,
-    pub(crate) body: Value,
+pub(crate) enum Done {
+    Value {
+        status: StatusCode,
+        body: Value,
+    },
+    /// An answer that goes on: see [`events`].
+    Streamed(Response<Full<Bytes>>),
 }
 
 impl Done {
     fn ok(body: Value) -> Done {
-        Done { status: StatusCode::OK, body }
+        Done::Value { status: StatusCode::OK, body }
     }
 
     pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
+        let (status, body) = match self {
+            Done::Value { status, body } => (status, body),
+            Done::Streamed(response) => return response,
+        };
         let mut text = Vec::new();
-        self.body.write_to(&mut text);
+        body.write_to(&mut text);
         let mut response = Response::new(Full::new(Bytes::from(text)));
-        *response.status_mut() = self.status;
+        *response.status_mut() = status;
         let kind = http::HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         response
@@ -92,17 +105,20 @@ where
     if !parts.method.is_safe() {
         origin::check_page(&state.options, &parts.uri, &parts.headers)?;
     }
-    check_key(state, &parts.headers)?;
-    if parts.uri.query().is_some() {
-        return Err(Error::QueryStringUnexpected.into());
+    if !has_any_key(state, &parts.headers) {
+        return Err(Error::ManagementKey.into());
     }
     let path = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
     let route = Route::parse(path)?;
+    if !route.only_reads(&parts.method) {
+        check_key(state, &parts.headers)?;
+    }
+    let parameters = Parameters::parse(parts.uri.query(), route.parameters())?;
     let limits = &state.options.limits;
     let body = body::read(body, limits.body_bytes_max, limits).await?;
     let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
     known(Some(&body), route.properties())?;
-    run(state, &parts.method, route, &body).await
+    run(state, &parts.method, route, &parameters, &body).await
 }
 
 async fn answer_emulator<B>(
@@ -168,6 +184,7 @@ async fn run(
     state: &Arc<State>,
     method: &Method,
     route: Route,
+    parameters: &Parameters,
     body: &Value,
 ) -> Result<Done, Failed> {
     let account = &state.account;
@@ -177,6 +194,11 @@ async fn run(
         ("GET", Route::Ranges { container: Some(container) }) => {
             Done::ok(ranges::of(account, &container)?)
         }
+        ("GET", Route::Logical { container }) => {
+            Done::ok(logical::list(account, &container, parameters)?)
+        }
+        ("GET", Route::Heat { container }) => Done::ok(heat::map(account, &container, parameters)?),
+        ("GET", Route::Events) => Done::Streamed(events::open(state)?),
         ("POST", Route::Relocate { container, command }) => {
             relocations::start(account, &container, &command, body).await?
         }
@@ -199,7 +221,7 @@ async fn run(
         ("GET", Route::Faults) => Done::ok(state.faults.show()),
         ("POST", Route::Faults) => {
             let id = state.faults.add(Rule::parse(body)?)?;
-            Done { status: StatusCode::CREATED, body: object([("id", number(id))]) }
+            Done::Value { status: StatusCode::CREATED, body: object([("id", number(id))]) }
         }
         ("DELETE", Route::Faults) => {
             state.faults.clear();

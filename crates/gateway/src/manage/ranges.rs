@@ -103,6 +103,6 @@ fn show_heat(heat: &RangeHeat, shown: &mut Object) {
 
 /// Request units as a number.
 #[expect(clippy::cast_precision_loss, reason = "charges stay far below 2^52 hundredths")]
-fn units(charge: Charge) -> Value {
+pub(super) fn units(charge: Charge) -> Value {
     (charge.hundredths() as f64 / 100.0).into()
 }

@@ -40,9 +40,9 @@ pub(super) async fn start(
     };
     if waits {
         let status = account.wait_for_relocation(id).await?;
-        return Ok(Done { status: StatusCode::OK, body: show(&status) });
+        return Ok(Done::Value { status: StatusCode::OK, body: show(&status) });
     }
-    Ok(Done { status: StatusCode::ACCEPTED, body: show(&account.relocation(id)?) })
+    Ok(Done::Value { status: StatusCode::ACCEPTED, body: show(&account.relocation(id)?) })
 }
 
 /// Holds relocations of a container before a step, or lets them pass it.
@@ -89,6 +89,7 @@ pub(super) fn show(status: &RelocationStatus) -> Value {
         ("sources", ids(&status.sources)),
         ("targets", ids(&status.targets)),
         ("step", status.step.name().into()),
+        ("steps", Value::Array(status.steps.iter().map(show_step).collect())),
         ("isWaiting", status.is_waiting.into()),
         ("progress", status.progress().into()),
         ("items", number(status.n_items)),
@@ -104,10 +105,17 @@ pub(super) fn show(status: &RelocationStatus) -> Value {
     ])
 }
 
+fn show_step((step, at_ms): &(RelocationStep, u64)) -> Value {
+    object([("step", step.name().into()), ("atMs", number(*at_ms))])
+}
+
 /// What is known of a range beside its heat.
 pub(super) fn describe(range: &RangeDescription, shown: &mut Object) {
     shown.insert("min", range.epks.min().to_string());
     shown.insert("max", range.epks.max().to_string());
+    let [start, end] = range.places;
+    shown.insert("start", start);
+    shown.insert("end", end);
     shown.insert("parents", ids(&range.parents));
     shown.insert("items", number(range.n_items));
     shown.insert("bytes", number(range.bytes));

@@ -1,18 +1,22 @@
 //! Paths of the management API.
 
 use account::{Link, ResourceKind};
+use http::Method;
 use model::Value;
 use percent_encoding::percent_decode_str;
 
 use super::relocations::Command;
-use super::{explain, faults, object};
+use super::{explain, faults, heat, logical, object};
 use crate::error::Error;
 
 /// Every route, for the root page and for the documentation.
 const ROUTES: &[&str] = &[
     "GET /_orrery/",
     "GET /_orrery/ranges",
+    "GET /_orrery/events",
     "GET /_orrery/dbs/{db}/colls/{coll}/ranges",
+    "GET /_orrery/dbs/{db}/colls/{coll}/logical",
+    "GET /_orrery/dbs/{db}/colls/{coll}/heat",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/split",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/move",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/merge",
@@ -38,6 +42,9 @@ pub(crate) enum Route {
     Ranges { container: Option<Link> },
     Reset { container: Option<Link> },
     Explain { container: Link },
+    Logical { container: Link },
+    Heat { container: Link },
+    Events,
     Throughput { container: Link },
     Relocate { container: Link, command: Command },
     Hold { container: Link, is_held: bool },
@@ -57,6 +64,7 @@ impl Route {
             ["ranges"] => Route::Ranges { container: None },
             ["reset"] => Route::Reset { container: None },
             ["faults"] => Route::Faults,
+            ["events"] => Route::Events,
             ["relocations"] => Route::Relocations,
             ["relocations", id] => {
                 Route::Relocation { id: id.parse().map_err(|_| Error::ManagementRoute)? }
@@ -84,10 +92,27 @@ impl Route {
             Route::Clock => &["advanceSeconds"],
             Route::Root
             | Route::Ranges { .. }
+            | Route::Logical { .. }
+            | Route::Heat { .. }
+            | Route::Events
             | Route::Reset { .. }
             | Route::Relocations
             | Route::Relocation { .. } => &[],
         }
+    }
+
+    /// What may follow the question mark.
+    pub(super) fn parameters(&self) -> &'static [&'static str] {
+        match self {
+            Route::Logical { .. } => logical::PARAMETERS,
+            Route::Heat { .. } => heat::PARAMETERS,
+            _ => &[],
+        }
+    }
+
+    /// Says whether a call changes nothing: keys that only read may make it.
+    pub(super) fn only_reads(&self, method: &Method) -> bool {
+        method.is_safe() || matches!(self, Route::Explain { .. })
     }
 
     fn of_container(container: Link, rest: &[&str]) -> Result<Route, Error> {
@@ -96,6 +121,8 @@ impl Route {
             ["ranges"] => Route::Ranges { container: Some(container) },
             ["reset"] => Route::Reset { container: Some(container) },
             ["explain"] => Route::Explain { container },
+            ["logical"] => Route::Logical { container },
+            ["heat"] => Route::Heat { container },
             ["throughput"] => Route::Throughput { container },
             ["hold"] => Route::Hold { container, is_held: true },
             ["release"] => Route::Hold { container, is_held: false },

@@ -39,6 +39,7 @@ use super::{
 use crate::{
     account_document::Arrival,
     gateway::State,
+    manage::events::Opened,
     options::Limits,
     service::{self, Room},
 };
@@ -200,7 +201,15 @@ impl Requests {
             let response = service::answer(&self.state, request, self.arrival, Room::None).await;
             response.map(|body| Answered::new(body, |_| None))
         };
-        (response, body)
+        (self.with_events(response), body)
+    }
+
+    /// Lets an answer go on that is a stream.
+    fn with_events(&self, mut response: http::Response<Answered>) -> http::Response<Answered> {
+        match response.extensions_mut().remove::<Opened>().and_then(|opened| opened.take()) {
+            Some(events) => response.map(|body| body.then(events, self.entry.begin())),
+            None => response,
+        }
     }
 }
 

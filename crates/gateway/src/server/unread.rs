@@ -16,7 +16,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::{lingering::Unread, unsent::Count};
+use super::{connection_table::UnderWay, lingering::Unread, unsent::Count};
+use crate::manage::events::EventStream;
 
 /// Limit: what is thrown away of a request so that its connection lives on, and how long that may take.
 const REST_BYTES_MAX: u64 = 1 << 20;
@@ -27,6 +28,8 @@ const REST_TIME: Duration = Duration::from_millis(500);
 pub(super) struct Answered {
     body: Full<Bytes>,
     count: Option<Count>,
+    /// Sent instead of the body. A connection that sends events is not idle.
+    events: Option<(EventStream, UnderWay)>,
     _rest: Option<Incoming>,
 }
 
@@ -35,7 +38,12 @@ impl Answered {
     pub(super) fn new(body: Full<Bytes>, count: impl FnOnce(usize) -> Option<Count>) -> Answered {
         let n_bytes = body.size_hint().lower();
         let count = count(usize::try_from(n_bytes).unwrap_or(usize::MAX));
-        Answered { body, count, _rest: None }
+        Answered { body, count, events: None, _rest: None }
+    }
+
+    /// Sends events instead of the body.
+    pub(super) fn then(self, events: EventStream, under_way: UnderWay) -> Answered {
+        Answered { events: Some((events, under_way)), ..self }
     }
 }
 
@@ -47,6 +55,11 @@ impl Body for Answered {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if let Some((events, _)) = &mut self.events {
+            return events
+                .poll_next(context)
+                .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))));
+        }
         let frame = Pin::new(&mut self.body).poll_frame(context);
         match (frame, self.count.take()) {
             (Poll::Ready(Some(Ok(frame))), Some(count)) => {
@@ -57,11 +70,11 @@ impl Body for Answered {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.events.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        if self.events.is_some() { SizeHint::default() } else { self.body.size_hint() }
     }
 }
 

@@ -9,8 +9,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use gateway::{Gateway, GatewayOptions, Keys, WELL_KNOWN_KEY, certificate::Certificate};
 use hmac::{Hmac, Mac};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use model::{Env, Value};
@@ -380,19 +381,27 @@ impl Client {
     }
 
     pub(crate) async fn try_send(&mut self, call: Call) -> Result<Reply, hyper::Error> {
-        let response = match &mut self.sender {
+        let (parts, body) = self.try_open(call).await?.into_parts();
+        let body = body.collect().await?.to_bytes();
+        Ok(Reply { status: parts.status.as_u16(), headers: parts.headers, body })
+    }
+
+    /// Sends a request whose answer may go on for ever.
+    pub(crate) async fn open(&mut self, call: Call) -> Response<Incoming> {
+        self.try_open(call).await.expect("an answer")
+    }
+
+    async fn try_open(&mut self, call: Call) -> Result<Response<Incoming>, hyper::Error> {
+        match &mut self.sender {
             Sender::Http1(sender) => {
                 sender.ready().await?;
-                sender.send_request(call.into_request(&self.host, false)).await?
+                sender.send_request(call.into_request(&self.host, false)).await
             }
             Sender::Http2(sender) => {
                 sender.ready().await?;
-                sender.send_request(call.into_request(&self.host, true)).await?
+                sender.send_request(call.into_request(&self.host, true)).await
             }
-        };
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await?.to_bytes();
-        Ok(Reply { status: parts.status.as_u16(), headers: parts.headers, body })
+        }
     }
 }
 
