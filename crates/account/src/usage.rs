@@ -59,6 +59,17 @@ impl Account {
         Ok(range.and_then(|range| range.meter.watched_keys().into_iter().next()))
     }
 
+    /// The history of [`Account::heat_map`], to be kept over a restart.
+    pub fn save_heat(&self) -> Vec<u8> {
+        collect_heat(&self.inner);
+        self.inner.heat_history.save()
+    }
+
+    /// Takes up a history that was saved. Returns whether it could be read.
+    pub fn load_heat(&self, bytes: &[u8]) -> bool {
+        self.inner.heat_history.load(bytes)
+    }
+
     /// Where in the hash space the load was from `from` to `to`, in seconds since 1970.
     pub fn heat_map(&self, container: &Link, from: u64, to: u64) -> Result<HeatMap> {
         collect_heat(&self.inner);

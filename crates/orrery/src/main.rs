@@ -12,6 +12,7 @@ mod descriptors;
 mod distribution;
 mod emulator;
 mod explain;
+mod heat_file;
 mod keys;
 mod log;
 mod maintenance;

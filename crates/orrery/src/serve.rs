@@ -23,6 +23,7 @@ use crate::arguments::ServeArguments;
 use crate::data_folder::DataFolder;
 use crate::descriptors;
 use crate::emulator;
+use crate::heat_file::HeatFile;
 use crate::settings::{HealthPort, OwnCertificate, Settings, Storage};
 
 /// Limit: connections that the system keeps waiting until they are accepted.
@@ -85,7 +86,16 @@ async fn serve(settings: Settings, busy_poll: Arc<BusyPoll>) -> Result<()> {
         copy.write(data.certificate.pem())?;
     }
     announce(&settings, &data, address, health_address)?;
+    let heat = data.folder.as_ref().map(|folder| HeatFile::in_folder(folder.path()));
+    let saving = heat.clone().map(|heat| {
+        heat.load(&account);
+        tokio::spawn(heat.save_at_times(Arc::clone(&account)))
+    });
     run_until_stopped(gateway, listeners, &account, signals).await;
+    if let (Some(heat), Some(saving)) = (heat, saving) {
+        saving.abort();
+        heat.save(&account);
+    }
     account.close().await.context("cannot close the account")?;
     data.store.close().context("cannot close the store")?;
     // Everything is kept. Dropping the store would wait until its engine has merged the tables that it is merging, which

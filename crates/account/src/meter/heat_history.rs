@@ -8,6 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use model::Charge;
 use parking_lot::Mutex;
 
+use super::heat_file::{self, Saved};
+
 /// Seconds of a column and the number of columns: an hour by minutes, a day by five minutes, a week by hours.
 const LAYERS: [(u64, usize); 3] = [(60, 60), (300, 288), (3600, 168)];
 
@@ -56,6 +58,10 @@ impl HeatCell {
 pub(crate) struct Slices(Vec<(u8, HeatCell)>);
 
 impl Slices {
+    pub(super) fn cells(&self) -> &[(u8, HeatCell)] {
+        &self.0
+    }
+
     pub(crate) fn add(&mut self, slice: u8, cell: HeatCell) {
         match self.0.binary_search_by_key(&slice, |(slice, _)| *slice) {
             Ok(at) => {
@@ -157,6 +163,31 @@ impl HeatHistory {
         }
     }
 
+    /// Everything, as bytes that [`HeatHistory::load`] reads.
+    pub(crate) fn save(&self) -> Vec<u8> {
+        let mut bytes = heat_file::begin();
+        for (container, grid) in &*self.0.lock() {
+            let layers = grid.layers.iter().map(|layer| Box::new(layer.iter()) as Box<_>);
+            heat_file::write(&mut bytes, container, grid.used_at, layers);
+        }
+        bytes
+    }
+
+    /// Takes up a history that was saved. Returns whether it could be read.
+    pub(crate) fn load(&self, bytes: &[u8]) -> bool {
+        let Some(saved) = heat_file::read(bytes, LAYERS.len()) else { return false };
+        let mut grids = self.0.lock();
+        for Saved { container, used_at, layers } in saved {
+            let mut grid = Grid { used_at, ..Grid::new() };
+            for (into, mut columns) in grid.layers.iter_mut().zip(layers) {
+                columns.sort_by_key(|(at, _)| *at);
+                *into = columns.into();
+            }
+            grids.insert(container, grid);
+        }
+        true
+    }
+
     /// Forgets containers that are gone, and the history of the coldest if there is too much of it.
     pub(crate) fn trim(&self, exists: impl Fn(&str) -> bool) {
         let mut grids = self.0.lock();
@@ -227,6 +258,34 @@ mod tests {
         assert_eq!(columns(now - 20_000), (300, vec![(7, 2), (9, 4)]));
         assert_eq!(columns(now - 5 * day), (3600, vec![(7, 1), (7, 2), (9, 4)]));
         assert_eq!(history.read("other", now, 0, now).1.len(), 0);
+    }
+
+    #[test]
+    fn history_outlives_a_restart_and_bad_bytes_are_nothing() {
+        let history = HeatHistory::default();
+        let refused = HeatCell { n_throttled: 3, ..read(2) };
+        history.add("c", 6000, [0, 255], used(7, refused));
+        history.add("c", 7000, [0, 255], used(200, read(1)));
+        history.add("d", 7000, [0, 255], used(1, read(1)));
+        let bytes = history.save();
+        let later = HeatHistory::default();
+        assert!(later.load(&bytes));
+        for container in ["c", "d"] {
+            let columns = |history: &HeatHistory| {
+                let (_, columns) = history.read(container, 7000, 4000, 7000);
+                columns.into_iter().map(|column| (column.at, column.cells)).collect::<Vec<_>>()
+            };
+            assert!(!columns(&later).is_empty());
+            assert_eq!(columns(&later), columns(&history), "{container}");
+        }
+        for n in 15..bytes.len() {
+            let other = HeatHistory::default();
+            assert!(!other.load(&bytes[..n]) || other.0.lock().len() < 2, "{n}");
+        }
+        assert!(!HeatHistory::default().load(b"something else"));
+        let mut huge = heat_file::begin();
+        huge.extend([0xFF; 64]);
+        assert!(!HeatHistory::default().load(&huge));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod bucket;
 mod budget;
 mod heat;
+mod heat_file;
 mod heat_history;
 mod history;
 mod sketch;
