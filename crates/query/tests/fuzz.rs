@@ -40,7 +40,14 @@ fn exercise(text: &str) {
     let is_volatile =
         ["RAND", "NOW", "CURRENT"].iter().any(|name| text.to_uppercase().contains(name));
     match (whole, paged) {
-        (Ok(whole), Ok(paged)) if !is_volatile => assert_eq!(whole, paged, "{text}"),
+        (Ok(mut whole), Ok(mut paged)) if !is_volatile => {
+            // Rows that are made of all items have one order in one page and another in several.
+            if !text.to_uppercase().contains("ORDER BY") {
+                whole.sort_by_key(Value::to_text);
+                paged.sort_by_key(Value::to_text);
+            }
+            assert_eq!(whole, paged, "{text}");
+        }
         _ => {}
     }
     for item in &source.items {

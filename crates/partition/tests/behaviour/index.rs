@@ -48,8 +48,9 @@ fn rows(source: &dyn ItemSource, text: &str, items_max: usize) -> (Vec<Value>, u
 #[track_caller]
 fn agree(world: &World, scope: &Scope, text: &str) -> u64 {
     let source = world.partition.source(scope);
-    let (expected, _) = rows(&Bare(&source), text, 1000);
     for items_max in [2, 1000] {
+        // Groups have one order in one page and another in several.
+        let (expected, _) = rows(&Bare(&source), text, items_max);
         let (found, _) = rows(&source, text, items_max);
         assert_eq!(found, expected, "{text}\n{}", statement(text).explain(&source).unwrap());
     }

@@ -2,6 +2,7 @@
 //!
 //! The rows are computed again for each page. They have an order of their own, by the keys of their group or by their
 //! value below those of ORDER BY, so that a continuation names a row and goes on after it whatever was written since.
+//! Rows that need no continuation come in the order of their first items, as on the service.
 
 use std::collections::HashSet;
 
@@ -9,9 +10,9 @@ use model::Value;
 
 use super::page::{Metrics, Page, PageBuilder, PageRequest};
 use super::parallel;
-use super::sort::{Start, fill, sort_keys};
+use super::sort::{After, Start, fill, sort_keys};
 use crate::bind::tree::{Base, Grouping, ITEM_LEVEL, Query};
-use crate::context::{Context, Run};
+use crate::context::{Context, Run, estimated_bytes};
 use crate::error::Result;
 use crate::eval::{Flow, Frame, Group, GroupSet, SEEN_BYTES, answer, each_row};
 use crate::memory::Held;
@@ -35,13 +36,45 @@ pub(super) fn page(
     let start = Start::new(&order, position)?;
     let mut metrics = Metrics::default();
     let run = Run::of(context, request);
-    let mut collected = all_rows(query, rows, source, &mut metrics, &run)?;
-    let rows =
-        in_order(query, &order, std::mem::take(&mut collected.entries), &mut collected.held)?;
+    let Collected { mut entries, mut held } = all_rows(query, rows, source, &mut metrics, &run)?;
     let mut builder = PageBuilder::new(context, request);
     builder.metrics = metrics;
+    if is_free(query, &start) {
+        drop_repeated(query, &mut entries, &mut held)?;
+        if builder.fit_all(entries.iter().map(|(_, row)| estimated_bytes(row))) {
+            for (_, row) in entries {
+                builder.push(row);
+            }
+            return Ok(builder.finish(None));
+        }
+    }
+    let rows = in_order(query, &order, entries, &mut held)?;
     let rows = rows.filter(|(place, _)| start.admits(&order, place));
     Ok(fill(builder, query, &order, &start, rows, false))
+}
+
+/// Says whether rows may come in any order. What TOP and OFFSET count must not depend on the size of pages.
+fn is_free(query: &Query, start: &Start) -> bool {
+    matches!(start.after, After::Nothing)
+        && query.order.is_empty()
+        && query.take.is_none()
+        && query.offset == 0
+}
+
+/// Leaves the first of rows that are the same, if DISTINCT wants that.
+fn drop_repeated(
+    query: &Query,
+    rows: &mut Vec<(RowPosition, Value)>,
+    held: &mut Held<'_>,
+) -> Result<()> {
+    if query.distinct {
+        let bytes = rows.iter().map(|(_, row)| key_bytes_max(row) + SEEN_BYTES).sum();
+        held.grow(bytes)?;
+        let mut seen = HashSet::new();
+        rows.retain(|(_, row)| seen.insert(value_key(Some(row))));
+        held.shrink(bytes);
+    }
+    Ok(())
 }
 
 /// Sorts rows, drops those that DISTINCT does not want, and numbers those that are the same.
@@ -52,11 +85,7 @@ fn in_order(
     held: &mut Held<'_>,
 ) -> Result<impl Iterator<Item = (RowPosition, Value)> + use<>> {
     rows.sort_by(|(left, _), (right, _)| order.compare(left, right));
-    if query.distinct {
-        held.grow(rows.iter().map(|(_, row)| key_bytes_max(row) + SEEN_BYTES).sum())?;
-        let mut seen = HashSet::new();
-        rows.retain(|(_, row)| seen.insert(value_key(Some(row))));
-    }
+    drop_repeated(query, &mut rows, held)?;
     let mut last: Option<RowPosition> = None;
     Ok(rows.into_iter().map(move |(mut place, row)| {
         place.row = match &last {

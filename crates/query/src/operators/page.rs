@@ -109,6 +109,14 @@ impl<'p> PageBuilder<'p> {
             || (!self.is_full() && self.bytes.saturating_add(bytes) <= self.request.bytes_max)
     }
 
+    /// Returns whether rows of so many bytes fit together into the page, which is empty.
+    pub(super) fn fit_all(&self, rows: impl ExactSizeIterator<Item = usize>) -> bool {
+        let n_rows = rows.len();
+        n_rows <= 1
+            || n_rows <= self.request.items_max
+                && rows.fold(0, usize::saturating_add) <= self.request.bytes_max
+    }
+
     /// Adds a row if it fits.
     pub(super) fn push(&mut self, row: impl Into<Row>) -> bool {
         let row = row.into();
