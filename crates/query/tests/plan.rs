@@ -280,6 +280,26 @@ fn the_hybrid_window_asks_for_more_than_is_taken() {
     );
 }
 
+/// Clients read the counts of a plan as 32-bit numbers.
+#[test]
+fn the_hybrid_window_stays_within_32_bits() {
+    let text = |offset: u32| {
+        let limit = i32::MAX;
+        format!(
+            "SELECT * FROM c ORDER BY RANK FullTextScore(c.t, 'a') OFFSET {offset} LIMIT {limit}"
+        )
+    };
+    let without = Features::all().without("HybridSearchSkipOrderByRewrite");
+    for offset in [0, 1, 10] {
+        let plan = plan(&text(offset), &["/pk"], &without).unwrap();
+        let info = plan.get("hybridSearchQueryInfo").unwrap();
+        let component = &info.get("componentQueryInfos").unwrap().as_array().unwrap()[0];
+        let limit = component.get("limit").unwrap().as_i64().unwrap();
+        assert!((i64::from(i32::MAX)..=i64::from(u32::MAX)).contains(&limit), "{offset}: {limit}");
+        assert_eq!(info.get("skip"), Some(&Value::from(offset)));
+    }
+}
+
 #[test]
 fn long_filters_survive_the_rewrite() {
     let terms: Vec<String> = (0..1000).map(|n| format!("(c.id = '{n}' AND c.pk = {n})")).collect();
