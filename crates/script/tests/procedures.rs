@@ -299,7 +299,8 @@ async fn feeds_and_queries_come_in_pages() {
     for call in ["__.readDocuments(L, O, C)", "__.queryDocuments(L, 'SELECT * FROM c', O, C)"] {
         let body = format!(
             "function () {{
-                var L = __.getSelfLink(), O = {{pageSize: 2}}, pages = [];
+                // An empty continuation is none.
+                var L = __.getSelfLink(), O = {{pageSize: 2, continuation: ''}}, pages = [];
                 function C(err, docs, info) {{
                     if (err) throw err;
                     pages.push(docs.map(function (d) {{ return d.id; }}));
