@@ -28,11 +28,10 @@ const (
 	fixedItems = 240
 )
 
-// moved is the part of a relocation or a range that the tests look at.
-type moved struct {
+// described is the part of a range that the tests look at.
+type described struct {
 	ID  string `json:"id"`
 	Min string `json:"min"`
-	End string `json:"end"`
 }
 
 // ranges are the ranges of one container, as an operator sees and moves them.
@@ -43,7 +42,7 @@ type ranges struct {
 // ids are in the order of the hash space.
 func (r *ranges) ids() ([]string, error) {
 	var found struct {
-		Ranges []moved `json:"ranges"`
+		Ranges []described `json:"ranges"`
 	}
 	if err := r.call(http.MethodGet, "", object{}, &found); err != nil {
 		return nil, err

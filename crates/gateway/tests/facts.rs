@@ -92,7 +92,7 @@ async fn the_ranking_is_the_same_in_every_layout() {
     let ranges = get(&server, "ranges").await.json();
     let ranges = ranges.get("ranges").and_then(Value::as_array).unwrap();
     let places: Vec<f64> =
-        ranges.iter().flat_map(|it| [number(it, "start"), number(it, "end")]).collect();
+        ranges.iter().flat_map(|it| [number(it, "from"), number(it, "to")]).collect();
     assert_eq!((places.first(), places.last()), (Some(&0.0), Some(&1.0)));
     let inner = &places[1..places.len() - 1];
     assert!(inner.chunks(2).all(|pair| pair[0] == pair[1]) && places.is_sorted(), "{places:?}");

@@ -113,9 +113,9 @@ fn show_step((step, at_ms): &(RelocationStep, u64)) -> Value {
 pub(super) fn describe(range: &RangeDescription, shown: &mut Object) {
     shown.insert("min", range.epks.min().to_string());
     shown.insert("max", range.epks.max().to_string());
-    let [start, end] = range.places;
-    shown.insert("start", start);
-    shown.insert("end", end);
+    let [from, to] = range.places;
+    shown.insert("from", from);
+    shown.insert("to", to);
     shown.insert("parents", ids(&range.parents));
     shown.insert("items", number(range.n_items));
     shown.insert("bytes", number(range.bytes));
