@@ -26,6 +26,18 @@ impl ItemSource for Resources {
             (1..).zip(&self.0).filter(move |(number, _)| after.is_none_or(|a| *number > a));
         Box::new(numbered.map(|(number, value)| Ok(SourceItem::new(number, value.clone(), 0))))
     }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }
 
 /// Runs a query over all resources of a feed.
@@ -45,7 +57,7 @@ pub(crate) fn run(inner: &Inner, query: &QueryText, resources: Vec<Value>) -> Re
             items_max: STEP_ROWS,
             bytes_max: STEP_BYTES,
             deadline: Some(deadline),
-            is_inline: false,
+            may_wait: true,
             continuation: continuation.as_deref(),
         };
         let page = statement.run(&source, &request)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::{EpkRange, Rid};
-use query::{ItemIndex, ItemSource, SourceItem, StoredItem, System};
+use query::{ItemIndex, ItemSource, Parts, SourceItem, StoredItem, System};
 
 use crate::index::IndexView;
 use crate::partition::Partition;
@@ -88,6 +88,10 @@ impl ItemSource for PartitionSource {
 
     fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
         Some(self)
+    }
+
+    fn parts(&self) -> Option<Parts<'_>> {
+        None
     }
 }
 

@@ -15,9 +15,6 @@ use crate::value::Datum;
 /// Limit: rows visited for one item, so that a cross product of long arrays ends.
 const STEPS_PER_ITEM_MAX: u64 = 5_000_000;
 
-/// Limit: rows visited for a page that runs inline.
-const STEPS_INLINE: u64 = 4096;
-
 /// Limit: rows visited for one constant, or as much work; it is computed with the rows then.
 const STEPS_CONSTANT: u64 = 64 * 1024;
 
@@ -38,7 +35,7 @@ const STEPS_PER_CHECK: u64 = 4096;
 const BYTES_PER_CHECK: usize = 1 << 20;
 const SEARCH_BYTES: usize = BYTES_PER_CHECK / 16;
 
-/// Bytes to search that count as one row of a page that runs inline.
+/// Bytes to search that count as one row of a constant.
 const BYTES_PER_STEP: usize = 256;
 
 /// Parts of an expression that cost as much as a row.
@@ -138,25 +135,28 @@ pub(crate) struct Budget {
     grace: Duration,
     /// When what is computed began; `None` when each item begins anew.
     since: Option<Duration>,
-    /// Rows that may be visited in all, for what runs inline.
+    /// Rows that may be visited in all, for constants.
     steps_max: Option<u64>,
     /// Memory of the values of one item.
     built_max: usize,
+    /// Whether the thread may wait for memory that other queries hold.
+    may_wait: bool,
 }
 
 impl Budget {
     /// Returns the budget for one value that no page asks for: so long from now.
     pub(crate) fn once(context: &Context, time_max: Duration) -> Budget {
         let now = Some(context.env.monotonic());
-        let built_max = BUILT_BYTES_MAX;
-        Budget { deadline: now, grace: time_max, since: now, steps_max: None, built_max }
+        let (steps_max, built_max) = (None, BUILT_BYTES_MAX);
+        let (deadline, grace, since) = (now, time_max, now);
+        Budget { deadline, grace, since, steps_max, built_max, may_wait: true }
     }
 
     /// Returns the budget for the constants of a query, from now on.
     pub(crate) fn for_constants(context: &Context) -> Budget {
         let once = Budget::once(context, CONSTANTS_TIME_MAX);
         let built_max = CONSTANT_BYTES_MAX;
-        Budget { steps_max: Some(STEPS_CONSTANT), built_max, ..once }
+        Budget { steps_max: Some(STEPS_CONSTANT), built_max, may_wait: false, ..once }
     }
 }
 
@@ -182,10 +182,10 @@ pub(crate) struct Run<'c> {
 impl<'c> Run<'c> {
     /// Starts with the budget of a request: an item that takes much longer is given up.
     pub(crate) fn of(context: &'c Context, request: &PageRequest<'_>) -> Run<'c> {
-        let PageRequest { deadline, is_inline, .. } = *request;
-        let steps_max = is_inline.then_some(STEPS_INLINE);
-        let built_max = BUILT_BYTES_MAX;
-        Run::within(context, Budget { deadline, grace: GRACE, since: None, steps_max, built_max })
+        let PageRequest { deadline, may_wait, .. } = *request;
+        let (steps_max, built_max) = (None, BUILT_BYTES_MAX);
+        let (grace, since) = (GRACE, None);
+        Run::within(context, Budget { deadline, grace, since, steps_max, built_max, may_wait })
     }
 
     /// Starts with the budget of another run.
@@ -296,7 +296,7 @@ impl<'c> Run<'c> {
         let reserved = self.reserved_bytes.get();
         if total > reserved {
             let more = (total - reserved).next_multiple_of(RESERVED_BYTES);
-            self.context.memory.take(more, self.may_wait())?;
+            self.context.memory.take(more, self.budget.may_wait)?;
             self.reserved_bytes.set(reserved + more);
         }
         Ok(())
@@ -374,12 +374,7 @@ impl<'c> Run<'c> {
 
     /// Holds memory beyond the current item.
     pub(crate) fn held(&self) -> Held<'c> {
-        Held::new(&self.context.memory, self.may_wait())
-    }
-
-    /// What runs inline does not wait for memory.
-    fn may_wait(&self) -> bool {
-        self.budget.steps_max.is_none()
+        Held::new(&self.context.memory, self.budget.may_wait)
     }
 }
 

@@ -84,8 +84,8 @@ impl MemoryPool {
             if waited.is_ok_and(|(_, timeout)| !timeout.timed_out()) {
                 return true;
             }
-            self.n_refused.fetch_add(1, Ordering::Relaxed);
         }
+        self.n_refused.fetch_add(1, Ordering::Relaxed);
         false
     }
 
@@ -127,8 +127,7 @@ impl QueryMemory {
     /// Takes bytes for as long as the statement lives, or until they are released.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the query holds too much, [`Error::Busy`] when all queries do and nothing came free in time;
-    /// [`Error::Timeout`] instead for one that may not wait.
+    /// [`Error::Limit`] when the query holds too much, [`Error::Busy`] when all queries do and nothing came free in time.
     pub(crate) fn take(&self, bytes: usize, may_wait: bool) -> Result<()> {
         if bytes > self.limit {
             return Err(self.exceeded());
@@ -156,7 +155,7 @@ impl QueryMemory {
         }
         let piece = missing.next_multiple_of(PIECE_BYTES.min(pool.limit / PIECES_MIN).max(1));
         if !pool.take(piece, may_wait) {
-            return Err(if may_wait { Error::Busy } else { Error::Timeout });
+            return Err(Error::Busy);
         }
         self.granted.fetch_add(piece, Ordering::Relaxed);
         Ok(())
@@ -247,7 +246,7 @@ mod tests {
         };
         let (first, second) = (hold().unwrap(), hold().unwrap());
         assert!(pool.used() >= 5 << 20 && pool.used() <= pool.limit());
-        assert!(matches!(hold(), Err(Error::Timeout)));
+        assert!(matches!(hold(), Err(Error::Busy)));
         drop(first);
         let third = hold().unwrap();
         drop((second, third));

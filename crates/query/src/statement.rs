@@ -182,14 +182,17 @@ impl Statement {
         operators::run(&self.query, &self.context, self.resume.as_ref(), source, request)
     }
 
-    /// Returns whether a page is likely to be over in a moment: the last one of this text was, and nothing foreign runs.
-    pub fn is_likely_brief(&self) -> bool {
-        self.context.udf_host.is_none() && self.parsed.is_inline()
-    }
-
-    /// Remembers with the text whether a page was over in a moment.
-    pub fn note_inline(&self, is_inline: bool) {
-        self.parsed.set_inline(is_inline);
+    /// Computes one page of rows if its plan says that it takes about a millisecond at most; `None` if it takes longer,
+    /// or nobody knows. To find that out takes no longer either.
+    ///
+    /// # Errors
+    /// As for [`Statement::run`].
+    pub fn run_short(
+        &self,
+        source: &dyn ItemSource,
+        request: &PageRequest<'_>,
+    ) -> Result<Option<Page>> {
+        operators::run_short(&self.query, &self.context, self.resume.as_ref(), source, request)
     }
 
     /// Describes how the query would run on a source: one operator per line, its input indented below it.

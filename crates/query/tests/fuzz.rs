@@ -272,7 +272,7 @@ proptest! {
         for text in ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.a", "SELECT COUNT(1) FROM c"] {
             let statement = Statement::prepare(text, &[], &options).unwrap();
             let request = PageRequest {
-                items_max: 2, bytes_max: 1000, deadline: None, is_inline: false, continuation: Some(&token),
+                items_max: 2, bytes_max: 1000, deadline: None, may_wait: true, continuation: Some(&token),
             };
             let _ = statement.run(&sample(), &request);
         }
@@ -365,7 +365,7 @@ fn quadratic_searches_end() {
             items_max: 2,
             bytes_max: 1000,
             deadline: Some(env.monotonic() + Duration::from_secs(1)),
-            is_inline: false,
+            may_wait: true,
             continuation: None,
         };
         let page = statement.run(&sample(), &request);

@@ -46,6 +46,18 @@ impl ItemSource for Same {
         let item = |number| Ok(SourceItem::new(number, self.item.clone(), 100));
         Box::new((first..=self.n_items).map(item))
     }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }
 
 /// Runs a query, and checks how far the memory rises meanwhile. Copies of the parameters and of the item are known.
@@ -57,7 +69,7 @@ fn check(text: &str, parameters: &[(String, Value)], source: &Same) -> Result<()
         items_max: 100,
         bytes_max: MIB / 8,
         deadline: None,
-        is_inline: false,
+        may_wait: true,
         continuation: None,
     };
     let copies = source.item.heap_bytes();

@@ -18,7 +18,7 @@ fn check(text: &str, expected: &str) {
         items_max: 10,
         bytes_max: 1 << 20,
         deadline: None,
-        is_inline: false,
+        may_wait: true,
         continuation: None,
     };
     let page = statement.run(&source, &request).unwrap();

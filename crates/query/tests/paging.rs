@@ -40,7 +40,7 @@ fn page(
     continuation: Option<&str>,
 ) -> Page {
     let request =
-        PageRequest { items_max: 1000, bytes_max, deadline: None, is_inline: false, continuation };
+        PageRequest { items_max: 1000, bytes_max, deadline: None, may_wait: true, continuation };
     statement.run(source, &request).unwrap()
 }
 
@@ -158,7 +158,7 @@ fn a_deleted_item_does_not_lose_the_place() {
             items_max: 3,
             bytes_max: 1 << 20,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation,
         };
         let first = statement.run(&source, &request(None)).unwrap();
@@ -178,6 +178,18 @@ impl ItemSource for SlowSource<'_> {
             self.1.advance(Duration::from_millis(100));
             self.2.set(self.2.get() + 1);
         }))
+    }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
     }
 }
 
@@ -199,7 +211,7 @@ fn a_page_ends_in_time_and_still_gets_ahead() {
                 items_max: 100,
                 bytes_max: 1 << 20,
                 deadline: Some(env.monotonic() + Duration::from_millis(250)),
-                is_inline: false,
+                may_wait: true,
                 continuation: continuation.as_deref(),
             };
             let page = statement.run(&slow, &request).unwrap();
@@ -237,7 +249,7 @@ fn an_index_that_comes_or_goes_between_pages_changes_nothing() {
                 items_max: 4,
                 bytes_max: 1 << 20,
                 deadline: None,
-                is_inline: false,
+                may_wait: true,
                 continuation: continuation.as_deref(),
             };
             let page = statement.run(source, &request).unwrap();
@@ -293,13 +305,8 @@ fn page_of(
     items_max: usize,
     continuation: Option<&str>,
 ) -> Page {
-    let request = PageRequest {
-        items_max,
-        bytes_max: 1 << 20,
-        deadline: None,
-        is_inline: false,
-        continuation,
-    };
+    let request =
+        PageRequest { items_max, bytes_max: 1 << 20, deadline: None, may_wait: true, continuation };
     statement.run(source, &request).unwrap()
 }
 
@@ -342,7 +349,7 @@ fn what_needs_all_items_is_given_up_in_time() {
                 items_max: 100,
                 bytes_max: 1 << 20,
                 deadline,
-                is_inline: false,
+                may_wait: true,
                 continuation: None,
             };
             statement.run(&slow, &request).map(|page| page.rows.len())
@@ -377,79 +384,87 @@ fn groups_of_many_items_are_those_of_one_thread() {
     assert!(matches!(run_all(&statement, &indexed, 2), Err(Error::Source { .. })));
 }
 
-/// A few items can take long, too: when they are long, or when each of them has many rows.
+fn short_page(source: &IndexedSource, text: &str) -> Option<String> {
+    let request = PageRequest {
+        items_max: 100,
+        bytes_max: 1 << 20,
+        deadline: None,
+        may_wait: true,
+        continuation: None,
+    };
+    let page = prepare(text).run_short(source, &request).unwrap();
+    page.map(|page| format!("{:?}", page.rows))
+}
+
+/// A few items can take long, too: when they are long, when each of them has many rows, when functions or expressions are
+/// long.
 #[test]
-fn a_brief_page_reads_no_long_items_and_makes_few_rows() {
+fn a_short_page_reads_no_long_items_and_computes_little() {
     let item =
         |number: u64, member: &str| stored(number, &format!(r#"{{"id":"{number}",{member}}}"#));
-    let is_given_up = |items: Vec<SourceItem>, text: &str| {
-        let request = PageRequest {
-            items_max: 100,
-            bytes_max: 1 << 20,
-            deadline: None,
-            is_inline: true,
-            continuation: None,
-        };
-        let page = prepare(text).run(&IndexedSource::new(&items, IndexPolicy::all()), &request);
-        match page {
-            Ok(_) => false,
-            Err(error) => matches!(error, Error::Timeout),
-        }
+    let is_short = |items: &[SourceItem], text: &str| {
+        short_page(&IndexedSource::new(items, IndexPolicy::all()), text).is_some()
     };
     let long = |n_bytes| vec![item(1, &format!(r#""text":"{}""#, "x".repeat(n_bytes)))];
     for text in [
         "SELECT VALUE LENGTH(c.text) FROM c",
         "SELECT VALUE LENGTH(c.text) FROM c WHERE c.id = '1'",
     ] {
-        assert!(is_given_up(long(2 << 20), text), "{text}");
-        assert!(!is_given_up(long(1 << 10), text), "{text}");
+        assert!(!is_short(&long(2 << 20), text), "{text}");
+        assert!(is_short(&long(1 << 10), text), "{text}");
     }
-    // Each search may go over the whole text.
-    let text = "SELECT VALUE REGEXREPLACEALL(c.text, 'xx', 'y') FROM c";
-    assert!(is_given_up(long(16 << 10), text));
-    assert!(!is_given_up(long(512), text));
-    // Each of ten items has 32 x 32 rows.
     let list = format!(r#""list":[{}]"#, ["1"; 32].join(","));
-    let text = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.list JOIN b IN c.list";
-    assert!(is_given_up((1..=10).map(|number| item(number, &list)).collect(), text));
-    assert!(!is_given_up(vec![item(1, &list)], text));
+    let items: Vec<SourceItem> = (1..=10).map(|number| item(number, &list)).collect();
+    for text in [
+        "SELECT VALUE REGEXREPLACEALL(c.text, 'xx', 'y') FROM c",
+        "SELECT VALUE REGEXMATCH(c.text, c.id) FROM c",
+        "SELECT VALUE COUNT(1) FROM c JOIN a IN c.list JOIN b IN c.list",
+        "SELECT VALUE ARRAY(SELECT VALUE a + b FROM a IN c.list JOIN b IN c.list) FROM c",
+        "SELECT VALUE ST_DISTANCE(c.here, {'type': 'Point', 'coordinates': [1, 2]}) FROM c",
+    ] {
+        assert!(!is_short(&items, text), "{text}");
+    }
+    let sum = |n: usize| format!("SELECT VALUE c.n{} FROM c", " + c.m".repeat(n));
+    assert!(is_short(&items, &sum(100)));
+    assert!(!is_short(&items, &sum(4_000)));
 }
 
-/// A page that must be brief is the same page, or none.
+/// A page that is said to be short is the same page; what reads many items is not short, and planning it reads little.
 #[test]
-fn a_brief_page_is_whole_or_given_up() {
+fn a_short_page_is_whole() {
     let (few, many) = (source(50), source(5_000));
     let few = IndexedSource::new(&few.items, IndexPolicy::all());
-    let many = IndexedSource::new(&many.items, IndexPolicy::all());
-    for (text, is_brief_in_many) in [
+    let mut many = IndexedSource::new(&many.items, IndexPolicy::all());
+    many.is_exact = true;
+    for (text, is_short_in_many) in [
         ("SELECT VALUE c.id FROM c WHERE c.id = '7'", true),
         ("SELECT TOP 3 VALUE c.id FROM c ORDER BY c.id", true),
+        ("SELECT * FROM c", true),
+        ("SELECT VALUE COUNT(1) FROM c", true),
+        ("SELECT VALUE MAX(c.n) FROM c", true),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.id = '7'", true),
+        ("SELECT VALUE c.id FROM c WHERE c.id IN ('7', '8') ORDER BY c.n", true),
         ("SELECT VALUE c.id FROM c WHERE LENGTH(c.id) = 99", false),
+        ("SELECT VALUE c.id FROM c WHERE LENGTH(c.id) = 99 ORDER BY c.n", false),
         ("SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", false),
+        ("SELECT VALUE SUM(c.n) FROM c", false),
         ("SELECT DISTINCT VALUE c.n FROM c", false),
         ("SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n", false),
+        ("SELECT VALUE x.n FROM (SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n) AS x", false),
+        ("SELECT * FROM c OFFSET 4000 LIMIT 10", false),
     ] {
-        let statement = prepare(text);
-        let run = |source: &IndexedSource, is_inline| {
-            let request = PageRequest {
+        for (source, is_short) in [(&few, true), (&many, is_short_in_many)] {
+            let whole = PageRequest {
                 items_max: 100,
                 bytes_max: 1 << 20,
                 deadline: None,
-                is_inline,
+                may_wait: true,
                 continuation: None,
             };
-            statement.run(source, &request).map(|page| format!("{:?}", page.rows))
-        };
-        assert_eq!(run(&few, true).unwrap(), run(&few, false).unwrap(), "{text}");
-        match run(&many, true) {
-            Ok(rows) => {
-                assert!(is_brief_in_many, "{text}");
-                assert_eq!(rows, run(&many, false).unwrap(), "{text}");
-            }
-            Err(error) => {
-                assert!(!is_brief_in_many, "{text}: {error}");
-                assert!(matches!(error, Error::Timeout), "{text}: {error}");
-            }
+            let whole = format!("{:?}", prepare(text).run(source, &whole).unwrap().rows);
+            let page = short_page(source, text);
+            assert_eq!(page.is_some(), is_short, "{text}");
+            assert!(page.is_none_or(|page| page == whole), "{text}");
         }
     }
 }
@@ -467,7 +482,7 @@ fn following_an_index_ends_in_time_and_still_gets_ahead() {
             items_max: 100,
             bytes_max: 1 << 20,
             deadline: Some(env.monotonic() + Duration::from_millis(450)),
-            is_inline: false,
+            may_wait: true,
             continuation: continuation.as_deref(),
         };
         let page = statement.run(&indexed, &request).unwrap();
@@ -494,9 +509,45 @@ impl ItemSource for SlowIndex {
     fn index(&self) -> Option<&dyn query::ItemIndex> {
         Some(self)
     }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }
 
 impl query::ItemIndex for SlowIndex {
+    fn declared(&self) -> Vec<(&str, &query::index::Declared)> {
+        self.0.declared()
+    }
+
+    fn prefetch(&self, numbers: &[u64]) {
+        self.0.prefetch(numbers);
+    }
+
+    fn n_items(&self) -> Option<u64> {
+        None
+    }
+
+    fn n_indexed(&self) -> Option<u64> {
+        None
+    }
+
+    fn item_bytes(&self) -> u64 {
+        self.0.item_bytes()
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    fn counts_exactly(&self) -> bool {
+        false
+    }
+
     fn covers(&self, path: &query::index::IndexPath) -> bool {
         self.0.covers(path)
     }
@@ -545,7 +596,7 @@ fn a_continuation_of_another_kind_is_refused() {
             items_max: 2,
             bytes_max: 1 << 20,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation: None,
         };
         statement.run(&source, &request).unwrap().continuation.unwrap()
@@ -556,7 +607,7 @@ fn a_continuation_of_another_kind_is_refused() {
             items_max: 2,
             bytes_max: 1 << 20,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation: Some(&continuation),
         };
         assert!(matches!(taker.run(&source, &request), Err(Error::Continuation)));

@@ -191,7 +191,7 @@ fn run(class: &Class, seed: u64, index: Index) {
             items_max,
             bytes_max: 1 << 20,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation,
         };
         statement.run(source, &request).unwrap()

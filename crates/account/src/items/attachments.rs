@@ -236,7 +236,7 @@ impl ItemRequest<'_> {
             items_max: self.items_max(),
             bytes_max: PAGE_BYTES_MAX,
             deadline: Some(self.inner.env().monotonic() + PAGE_TIME),
-            is_inline: false,
+            may_wait: true,
             continuation: position.as_deref(),
         };
         let mut page = run_blocking(|| statement.run(source, &request))?;

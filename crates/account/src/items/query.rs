@@ -33,8 +33,6 @@ use crate::walk::{Cursor, Walk};
 
 /// Limit: time after which a page ends with what it has.
 pub(super) const PAGE_TIME: Duration = Duration::from_secs(4);
-/// A page that took less can be computed by the thread of its request the next time.
-const INLINE_TIME: Duration = Duration::from_micros(500);
 /// Limit: bytes of a text, and number of parameters, that a request thread plans.
 pub(super) const LONG_TEXT_BYTES: usize = 4096;
 const LONG_PARAMETERS: usize = 256;
@@ -337,7 +335,7 @@ impl ItemRequest<'_> {
                 items_max: limits.items_max,
                 bytes_max: limits.bytes_max,
                 deadline: Some(deadline),
-                is_inline: false,
+                may_wait: true,
                 continuation: cursor.position.as_deref(),
             };
             let rows = self
@@ -377,37 +375,14 @@ impl ItemRequest<'_> {
     ) -> query::Result<query::Page> {
         let page = if extras.wants_query_metrics {
             let source = MeteredSource::timed(source, self.inner.env());
-            let page = self.run_where_it_fits(statement, &source, request)?;
+            let page = run_where_it_fits(statement, &source, request)?;
             totals.times.add(&source);
             page
         } else {
-            self.run_where_it_fits(statement, source, request)?
+            run_where_it_fits(statement, source, request)?
         };
         totals.add(&page.metrics);
         Ok(page)
-    }
-
-    /// Runs what is over in a moment at once, and everything else where it keeps nobody waiting.
-    ///
-    /// Changing threads takes longer than a short query. What turns out to be long begins again there, and the next
-    /// time begins there.
-    fn run_where_it_fits(
-        &self,
-        statement: &Statement,
-        source: &dyn ItemSource,
-        request: &PageRequest<'_>,
-    ) -> query::Result<query::Page> {
-        if statement.is_likely_brief() {
-            match statement.run(source, &PageRequest { is_inline: true, ..*request }) {
-                Err(query::Error::Timeout) => statement.note_inline(false),
-                done => return done,
-            }
-        }
-        let start = self.inner.env().monotonic();
-        let page = run_blocking(|| statement.run(source, request));
-        let taken = self.inner.env().monotonic().saturating_sub(start);
-        statement.note_inline(taken < INLINE_TIME);
-        page
     }
 
     /// The rows as they are sent.
@@ -453,6 +428,19 @@ fn is_large(value: &Value) -> bool {
             object.len() > LONG_PARAMETERS || object.iter().any(|(_, value)| is_large(value))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Runs a short page on the thread of the request, because changing threads takes longer, and every other where it
+/// keeps nobody waiting.
+fn run_where_it_fits(
+    statement: &Statement,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+) -> query::Result<query::Page> {
+    match statement.run_short(source, request)? {
+        Some(page) => Ok(page),
+        None => run_blocking(|| statement.run(source, request)),
     }
 }
 

@@ -56,7 +56,7 @@ impl ItemRequest<'_> {
             items_max: limits.items_max,
             bytes_max: limits.bytes_max,
             deadline: Some(started.saturating_add(PAGE_TIME)),
-            is_inline: false,
+            may_wait: true,
             continuation: position.as_deref(),
         };
         let rows = self

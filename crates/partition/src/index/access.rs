@@ -36,6 +36,8 @@ pub(crate) struct IndexSnapshot {
     bytes: Bytes,
     state: Arc<IndexState>,
     n_items: u64,
+    /// The mean length of their texts.
+    item_bytes: u64,
     /// Some entries may be of items that queries do not find.
     has_hidden: bool,
     /// The paths that queries asked for.
@@ -54,7 +56,7 @@ impl IndexSnapshot {
         if let Some(last) = last.filter(is_same) {
             return Ok(Some(Arc::clone(last)));
         }
-        let Head { n_items, has_hidden, .. } = reader.head()?;
+        let Head { n_items, bytes: text_bytes, has_hidden, .. } = reader.head()?;
         let bytes = reader.snapshot.get(&reader.keys.index_state())?;
         let state = match (&bytes, last) {
             (Some(bytes), Some(last)) if last.bytes == *bytes => Arc::clone(&last.state),
@@ -68,6 +70,7 @@ impl IndexSnapshot {
             bytes: bytes.unwrap_or_default(),
             state,
             n_items,
+            item_bytes: text_bytes.checked_div(n_items).unwrap_or(0),
             has_hidden,
             numbers: Mutex::default(),
         })))
@@ -331,6 +334,10 @@ impl ItemIndex for PartitionSource {
 
     fn n_indexed(&self) -> Option<u64> {
         Some(self.index.as_ref()?.look.n_items)
+    }
+
+    fn item_bytes(&self) -> u64 {
+        self.index.as_ref().map_or(0, |view| view.look.item_bytes)
     }
 
     fn is_exact(&self) -> bool {

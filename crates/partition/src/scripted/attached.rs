@@ -117,4 +117,16 @@ impl ItemSource for AttachedSight<'_> {
             items.map(move |entry| to_item(entry).map_err(|error| query::Error::source(&error))),
         )
     }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }

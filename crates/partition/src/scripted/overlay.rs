@@ -171,7 +171,7 @@ fn run(
         items_max: items_max.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX),
         bytes_max: PAGE_BYTES_MAX,
         deadline: Some(deadline),
-        is_inline: false,
+        may_wait: true,
         continuation,
     };
     Ok(statement.run(source, &request)?)
@@ -200,5 +200,17 @@ impl ItemSource for Transaction {
             ),
             Err(error) => Box::new(std::iter::once(Err(query::Error::source(&error)))),
         }
+    }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
     }
 }

@@ -17,6 +17,18 @@ impl ItemSource for Bare<'_> {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
         self.0.scan(after)
     }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }
 
 fn statement(text: &str) -> Statement {
@@ -31,7 +43,7 @@ fn rows(source: &dyn ItemSource, text: &str, items_max: usize) -> (Vec<Value>, u
             items_max,
             bytes_max: 4 << 20,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation: continuation.as_deref(),
         };
         let page = statement(text).run(source, &request).unwrap();
@@ -263,7 +275,7 @@ async fn a_full_text_index_of_another_language_is_made_anew() {
             items_max: 9,
             bytes_max: 1 << 20,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation: None,
         };
         let rows = query.run(&source, &request).unwrap().rows;

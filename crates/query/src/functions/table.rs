@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::Prepared;
 use super::footprint::{self, Footprint};
 use super::{
     Body, LongBody, array, conversion, datetime, fulltext, item, math, regex, set, spatial,
@@ -57,6 +58,14 @@ pub(crate) struct Function {
     pub(super) footprint: Footprint,
     /// One sentence for the function list.
     pub(crate) doc: &'static str,
+}
+
+impl Function {
+    /// Returns whether a call takes no longer than to go over its arguments once or twice.
+    pub(crate) fn is_cheap(&self, prepared: &Prepared) -> bool {
+        let is_small = matches!(self.footprint, Footprint::Small | Footprint::Argument);
+        is_small && matches!(prepared, Prepared::Nothing) && !self.name.starts_with("REGEX")
+    }
 }
 
 /// Finds a function by its name in any case.

@@ -30,7 +30,6 @@ use crate::paging::continuation::Position;
 use crate::paging::resume_filter::ResumeFilter;
 use crate::plan::{self, Access, Plan, PlanOptions, Purpose, SortInput};
 use crate::source::ItemSource;
-use crate::source::metered_source::MeteredSource;
 
 /// Computes one page.
 pub(crate) fn run(
@@ -40,9 +39,51 @@ pub(crate) fn run(
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
 ) -> Result<Page> {
-    let budgeted = request.is_inline.then(|| MeteredSource::budgeted(source));
-    let source = budgeted.as_ref().map_or(source, |budgeted| budgeted as &dyn ItemSource);
-    let mut page = rows(query, context, resume, source, request)?;
+    check_resume(query, resume)?;
+    let options = PlanOptions {
+        items_max: request.items_max,
+        may_parallel: context.udf_host.is_none(),
+        purpose: Purpose::Run,
+    };
+    let plan = Plan::new(query, source, options)?;
+    run_plan(query, plan, context, resume, source, request)
+}
+
+/// Computes one page if that takes about a millisecond at most; `None` if it takes longer.
+pub(crate) fn run_short(
+    query: &Query,
+    context: &Context,
+    resume: Option<&ResumeFilter>,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+) -> Result<Option<Page>> {
+    check_resume(query, resume)?;
+    if context.udf_host.is_some() {
+        return Ok(None);
+    }
+    let options =
+        PlanOptions { items_max: request.items_max, may_parallel: false, purpose: Purpose::Run };
+    let Some(plan) = Plan::short(query, source, options)? else { return Ok(None) };
+    let request = PageRequest { may_wait: false, ..*request };
+    run_plan(query, plan, context, resume, source, &request).map(Some)
+}
+
+fn check_resume(query: &Query, resume: Option<&ResumeFilter>) -> Result<()> {
+    if resume.is_some() && query.order.is_empty() {
+        return Err(Error::ResumeFilter("the query has no ORDER BY"));
+    }
+    Ok(())
+}
+
+fn run_plan(
+    query: &Query,
+    plan: Plan,
+    context: &Context,
+    resume: Option<&ResumeFilter>,
+    source: &dyn ItemSource,
+    request: &PageRequest<'_>,
+) -> Result<Page> {
+    let mut page = rows(query, plan, context, resume, source, request)?;
     page.metrics.n_lookups = plan::n_lookups(query, source);
     page.metrics.n_properties = match &query.projection {
         Projection::List(list) => page::to_u64(list.len()),
@@ -53,21 +94,14 @@ pub(crate) fn run(
 
 fn rows(
     query: &Query,
+    plan: Plan,
     context: &Context,
     resume: Option<&ResumeFilter>,
     source: &dyn ItemSource,
     request: &PageRequest<'_>,
 ) -> Result<Page> {
     let position = request.continuation.map(Position::decode).transpose()?;
-    if resume.is_some() && query.order.is_empty() {
-        return Err(Error::ResumeFilter("the query has no ORDER BY"));
-    }
-    let options = PlanOptions {
-        items_max: request.items_max,
-        may_parallel: context.udf_host.is_none(),
-        purpose: Purpose::Run,
-    };
-    match Plan::new(query, source, options)? {
+    match plan {
         Plan::Stream(access) => {
             stream::page(query, context, access.as_ref(), source, request, position.as_ref())
         }

@@ -16,8 +16,8 @@ pub struct PageRequest<'r> {
     /// When to stop reading items, on the clock of `Env::monotonic`. Queries that sort, group or
     /// aggregate need all items: they go on, and fail when that takes far longer.
     pub deadline: Option<Duration>,
-    /// Gives up with [`crate::Error::Timeout`], unless the page takes about a millisecond.
-    pub is_inline: bool,
+    /// Whether the thread may wait for memory that other queries hold; else the page is refused at once.
+    pub may_wait: bool,
     /// The continuation of the page before.
     pub continuation: Option<&'r str>,
 }
@@ -92,11 +92,9 @@ impl<'p> PageBuilder<'p> {
         self.rows.len() >= self.request.items_max.max(1) || self.bytes >= self.request.bytes_max
     }
 
-    /// Returns whether time is up. Something was read before, so every page makes progress. What must be brief is given
-    /// up long before, and need not look at the clock.
+    /// Returns whether time is up. Something was read before, so every page makes progress.
     pub(super) fn is_late(&self) -> bool {
-        !self.request.is_inline
-            && self.metrics.n_items_read > 0
+        self.metrics.n_items_read > 0
             && self
                 .request
                 .deadline

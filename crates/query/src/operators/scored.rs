@@ -308,6 +308,18 @@ mod tests {
         fn scan(&self, _: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem>> + '_> {
             Box::new(self.0.iter().cloned().map(Ok))
         }
+
+        fn index(&self) -> Option<&dyn crate::source::ItemIndex> {
+            None
+        }
+
+        fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+            None
+        }
+
+        fn parts(&self) -> Option<crate::source::Parts<'_>> {
+            None
+        }
     }
 
     fn run(text: &str, continuation: Option<&str>) -> Result<Page> {
@@ -322,7 +334,7 @@ mod tests {
             items_max: 1,
             bytes_max: 1000,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation,
         };
         Statement::prepare(text, &[], &options)?.run(&source, &request)

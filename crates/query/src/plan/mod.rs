@@ -1,9 +1,10 @@
 //! Planning: which operator computes the pages of a query (`operator`), how that reaches items (`access`), and which
-//! parts of an item the query reads (`reads`). `explain` prints a plan.
+//! parts of an item the query reads (`reads`). `estimate` tells how much a plan reads, `explain` prints it.
 //!
 //! The query plan document for SDKs is made in `sdk_plan`.
 
 mod access;
+mod estimate;
 mod explain;
 mod operator;
 mod reads;

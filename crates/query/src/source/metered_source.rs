@@ -1,4 +1,4 @@
-//! A source with a meter: times index and item reads of a query, and stops it when its work budget is spent.
+//! A source with a meter: times index and item reads of a query, or bounds how much of the index is looked at.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -9,22 +9,14 @@ use crate::error::{Error, Result};
 use crate::index::{Declared, IndexPath, TermSpan};
 use crate::source::{Direction, Entries, ItemIndex, ItemSource, Numbers, Parts, SourceItem};
 
-/// Limit: the work budget of a query that runs inline: about a millisecond.
-const INLINE_UNITS: u32 = 4096;
-
-/// What an item costs, in entries of an index, and how many of its bytes cost as much as one: what is computed of a long
-/// item may take long.
-const UNITS_PER_ITEM: u32 = 16;
-const BYTES_PER_UNIT: usize = 256;
-
 /// Meters what a query asks of a source. Parts that are read in parallel are not metered.
 pub struct MeteredSource<'s> {
     source: &'s dyn ItemSource,
     clock: Option<&'s Env>,
     index: Cell<Duration>,
     load: Cell<Duration>,
-    /// What may still be asked for.
-    units: Option<Cell<u32>>,
+    /// Entries that may still be read.
+    entries_left: Option<Cell<usize>>,
 }
 
 impl std::fmt::Debug for MeteredSource<'_> {
@@ -37,13 +29,14 @@ impl<'s> MeteredSource<'s> {
     /// Times what is asked for.
     pub fn timed(source: &'s dyn ItemSource, env: &'s Env) -> MeteredSource<'s> {
         let (index, load) = (Cell::default(), Cell::default());
-        MeteredSource { source, clock: Some(env), index, load, units: None }
+        MeteredSource { source, clock: Some(env), index, load, entries_left: None }
     }
 
-    /// Fails with [`Error::Timeout`] when the work budget of an inline run is spent.
-    pub(crate) fn budgeted(source: &'s dyn ItemSource) -> MeteredSource<'s> {
+    /// Fails with [`Error::Timeout`] when more than so many entries of indexes are read.
+    pub(crate) fn bounded(source: &'s dyn ItemSource, entries_max: usize) -> MeteredSource<'s> {
         let (index, load) = (Cell::default(), Cell::default());
-        MeteredSource { source, clock: None, index, load, units: Some(Cell::new(INLINE_UNITS)) }
+        let entries_left = Some(Cell::new(entries_max));
+        MeteredSource { source, clock: None, index, load, entries_left }
     }
 
     /// Returns how long the index was looked into.
@@ -68,43 +61,47 @@ impl<'s> MeteredSource<'s> {
         done
     }
 
-    fn spend(&self, n_units: u32) -> Result<()> {
-        let Some(units) = &self.units else { return Ok(()) };
-        units.set(units.get().checked_sub(n_units).ok_or(Error::Timeout)?);
+    fn spend_entry(&self) -> Result<()> {
+        let Some(left) = &self.entries_left else { return Ok(()) };
+        left.set(left.get().checked_sub(1).ok_or(Error::Timeout)?);
         Ok(())
     }
 
-    /// Watches each step of an iterator.
-    fn each<'t, T: 't>(
+    /// Times each step of an iterator.
+    fn timed_each<'t, T: 't>(
         &'t self,
         total: &'t Cell<Duration>,
-        n_units: fn(&T) -> u32,
         mut list: Box<dyn Iterator<Item = Result<T>> + 't>,
     ) -> Box<dyn Iterator<Item = Result<T>> + 't> {
-        Box::new(std::iter::from_fn(move || {
-            let next = self.time(total, || list.next())?;
-            Some(next.and_then(|next| self.spend(n_units(&next)).map(|()| next)))
-        }))
+        Box::new(std::iter::from_fn(move || self.time(total, || list.next())))
     }
-}
 
-fn units_of(item: &SourceItem) -> u32 {
-    let of_bytes = u32::try_from(item.bytes / BYTES_PER_UNIT).unwrap_or(u32::MAX);
-    UNITS_PER_ITEM.saturating_add(of_bytes)
+    /// Times and counts each entry of an index.
+    fn entries<'t, T: 't>(
+        &'t self,
+        list: Box<dyn Iterator<Item = Result<T>> + 't>,
+    ) -> Box<dyn Iterator<Item = Result<T>> + 't> {
+        let list = self.timed_each(&self.index, list);
+        Box::new(list.map(|entry| self.spend_entry().and(entry)))
+    }
 }
 
 impl ItemSource for MeteredSource<'_> {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem>> + '_> {
-        self.each(&self.load, units_of, self.source.scan(after))
+        self.timed_each(&self.load, self.source.scan(after))
     }
 
     fn index(&self) -> Option<&dyn ItemIndex> {
         self.inner().map(|_| self as &dyn ItemIndex)
     }
 
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        // The meter belongs to one thread.
+        None
+    }
+
     fn parts(&self) -> Option<Parts<'_>> {
-        // What is over in a moment needs no other threads.
-        if self.units.is_some() { None } else { self.source.parts() }
+        self.source.parts()
     }
 }
 
@@ -126,14 +123,12 @@ impl ItemIndex for MeteredSource<'_> {
     ) -> Entries<'_> {
         let Some(index) = self.inner() else { return Box::new(std::iter::empty()) };
         let entries = self.time(&self.index, || index.seek_in(name, span, after, direction));
-        self.each(&self.index, |_| 1, entries)
+        self.entries(entries)
     }
 
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>> {
         let Some(index) = self.inner() else { return Ok(None) };
-        let item = self.time(&self.load, || index.fetch(number))?;
-        self.spend(item.as_ref().map_or(UNITS_PER_ITEM, units_of))?;
-        Ok(item)
+        self.time(&self.load, || index.fetch(number))
     }
 
     fn prefetch(&self, numbers: &[u64]) {
@@ -150,7 +145,7 @@ impl ItemIndex for MeteredSource<'_> {
     ) -> Option<Numbers<'_>> {
         let index = self.inner()?;
         let numbers = self.time(&self.index, || index.without(path, after, direction))?;
-        Some(self.each(&self.index, |_| 1, numbers))
+        Some(self.entries(numbers))
     }
 
     fn each_packed(&self, name: &str, visit: &mut dyn FnMut(u64, &[u8]) -> bool) -> Result<()> {
@@ -158,7 +153,7 @@ impl ItemIndex for MeteredSource<'_> {
         let mut spent = Ok(());
         self.time(&self.index, || {
             index.each_packed(name, &mut |number, packed| {
-                spent = self.spend(UNITS_PER_ITEM);
+                spent = self.spend_entry();
                 spent.is_ok() && visit(number, packed)
             })
         })?;
@@ -171,6 +166,10 @@ impl ItemIndex for MeteredSource<'_> {
 
     fn n_indexed(&self) -> Option<u64> {
         self.inner()?.n_indexed()
+    }
+
+    fn item_bytes(&self) -> u64 {
+        self.inner().map_or(0, ItemIndex::item_bytes)
     }
 
     fn is_exact(&self) -> bool {

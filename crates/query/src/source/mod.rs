@@ -40,19 +40,13 @@ pub trait ItemSource {
     fn scan(&self, after: Option<u64>) -> Box<dyn Iterator<Item = Result<SourceItem, Error>> + '_>;
 
     /// Returns the index of the items, if there is one.
-    fn index(&self) -> Option<&dyn ItemIndex> {
-        None
-    }
+    fn index(&self) -> Option<&dyn ItemIndex>;
 
     /// Returns the source for several threads at once, if it can serve them.
-    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
-        None
-    }
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)>;
 
     /// Returns the sources that this one merges, if it does.
-    fn parts(&self) -> Option<Parts<'_>> {
-        None
-    }
+    fn parts(&self) -> Option<Parts<'_>>;
 }
 
 /// The sources that a source merges.
@@ -80,9 +74,7 @@ pub trait ItemIndex {
     fn covers(&self, path: &IndexPath) -> bool;
 
     /// Returns the declared indexes that have the terms of every item of the source.
-    fn declared(&self) -> Vec<(&str, &Declared)> {
-        Vec::new()
-    }
+    fn declared(&self) -> Vec<(&str, &Declared)>;
 
     /// Returns the entries of a span at a path or in a declared index, by term and number, that come after `after`
     /// in the direction.
@@ -112,7 +104,7 @@ pub trait ItemIndex {
     fn fetch(&self, number: u64) -> Result<Option<SourceItem>, Error>;
 
     /// Tells which items will be fetched next. Who is told early can get several in the time of one.
-    fn prefetch(&self, _numbers: &[u64]) {}
+    fn prefetch(&self, numbers: &[u64]);
 
     /// Returns, after `after` in the direction, the items that have no value at the path, and perhaps some that have.
     /// `None` when the index cannot find them.
@@ -134,24 +126,19 @@ pub trait ItemIndex {
     ) -> Result<(), Error>;
 
     /// Returns how many items the source has, if that is known at once.
-    fn n_items(&self) -> Option<u64> {
-        None
-    }
+    fn n_items(&self) -> Option<u64>;
 
     /// Returns how many items the index is about, others than those of the source included, if that is known at once.
-    fn n_indexed(&self) -> Option<u64> {
-        self.n_items()
-    }
+    fn n_indexed(&self) -> Option<u64>;
+
+    /// Returns the mean length of the items that the index is about, in bytes.
+    fn item_bytes(&self) -> u64;
 
     /// Returns whether each entry belongs to an item of the source and [`ItemIndex::n_items`] is exact.
-    fn is_exact(&self) -> bool {
-        false
-    }
+    fn is_exact(&self) -> bool;
 
     /// Returns whether [`ItemIndex::n_items`] is known and exact, whatever the entries are.
-    fn counts_exactly(&self) -> bool {
-        self.is_exact()
-    }
+    fn counts_exactly(&self) -> bool;
 }
 
 impl Error {

@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::error::Error;
-    use crate::index::{IndexPath, TermSpan};
+    use crate::index::{Declared, IndexPath, TermSpan};
     use crate::source::{Direction, Numbers};
 
     /// Has the items with even numbers, and notes what it is told and asked.
@@ -88,6 +88,30 @@ mod tests {
     struct Even(RefCell<Vec<String>>);
 
     impl ItemIndex for Even {
+        fn declared(&self) -> Vec<(&str, &Declared)> {
+            Vec::new()
+        }
+
+        fn n_items(&self) -> Option<u64> {
+            None
+        }
+
+        fn n_indexed(&self) -> Option<u64> {
+            None
+        }
+
+        fn item_bytes(&self) -> u64 {
+            0
+        }
+
+        fn is_exact(&self) -> bool {
+            false
+        }
+
+        fn counts_exactly(&self) -> bool {
+            false
+        }
+
         fn covers(&self, _path: &IndexPath) -> bool {
             true
         }

@@ -114,6 +114,11 @@ impl<S: ItemSource + Sync> ItemSource for UnionSource<S> {
         is_indexed.then_some(self)
     }
 
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        // Where the last items were found is noted by one thread; the parts are for several.
+        None
+    }
+
     fn parts(&self) -> Option<Parts<'_>> {
         let sources = self.sources.iter().map(|source| source as &(dyn ItemSource + Sync));
         Some(Parts { sources: sources.collect(), degree: self.degree })
@@ -171,6 +176,17 @@ impl<S: ItemSource + Sync> ItemIndex for UnionSource<S> {
         Ok(None)
     }
 
+    fn prefetch(&self, numbers: &[u64]) {
+        let places = self.places.borrow();
+        for (place, index) in self.indexes().enumerate() {
+            let own: Vec<u64> =
+                numbers.iter().copied().filter(|it| places.likely(*it) == Some(place)).collect();
+            if !own.is_empty() {
+                index.prefetch(&own);
+            }
+        }
+    }
+
     fn without(
         &self,
         path: &IndexPath,
@@ -201,6 +217,10 @@ impl<S: ItemSource + Sync> ItemIndex for UnionSource<S> {
 
     fn n_indexed(&self) -> Option<u64> {
         self.indexes().map(ItemIndex::n_indexed).sum()
+    }
+
+    fn item_bytes(&self) -> u64 {
+        self.indexes().map(ItemIndex::item_bytes).max().unwrap_or(0)
     }
 
     fn is_exact(&self) -> bool {

@@ -1,7 +1,6 @@
 //! Trees of texts that come again and again, as those of applications do.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::ast;
@@ -19,21 +18,11 @@ const TEXT_BYTES_MAX: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) tree: ast::Query,
-    is_inline: AtomicBool,
 }
 
 impl Parsed {
     pub(crate) fn new(text: &str) -> Result<Parsed> {
-        Ok(Parsed { tree: parse(text)?, is_inline: AtomicBool::new(true) })
-    }
-
-    /// Returns whether the last run of the text was over in a moment, as far as is known.
-    pub(crate) fn is_inline(&self) -> bool {
-        self.is_inline.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_inline(&self, is_inline: bool) {
-        self.is_inline.store(is_inline, Ordering::Relaxed);
+        Ok(Parsed { tree: parse(text)? })
     }
 }
 

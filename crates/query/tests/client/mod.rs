@@ -24,6 +24,18 @@ impl query::ItemSource for MemorySource {
         let later = move |item: &&SourceItem| after.is_none_or(|after| item.number > after);
         Box::new(self.items.iter().filter(later).cloned().map(Ok))
     }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn query::ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }
 
 /// Runs a statement page by page.
@@ -39,7 +51,7 @@ pub fn run_all(
             items_max,
             bytes_max: 4 << 20,
             deadline: None,
-            is_inline: false,
+            may_wait: true,
             continuation: continuation.as_deref(),
         };
         let Page { rows: page, continuation: next, .. } = statement.run(source, &request)?;

@@ -54,7 +54,7 @@ fn value_of(question: &Value) -> Value {
         items_max: 1,
         bytes_max: 1 << 20,
         deadline: None,
-        is_inline: false,
+        may_wait: true,
         continuation: None,
     };
     let page = Statement::prepare(&text, &[], &PrepareOptions::new(Env::fixed(1, 1)))
@@ -74,6 +74,18 @@ impl query::ItemSource for NoItems {
         _after: Option<u64>,
     ) -> Box<dyn Iterator<Item = query::Result<SourceItem>> + '_> {
         Box::new(std::iter::empty())
+    }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn query::ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
     }
 }
 

@@ -93,6 +93,10 @@ impl ItemSource for IndexedSource {
     fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
         Some(self)
     }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }
 
 impl ItemIndex for IndexedSource {
@@ -180,7 +184,22 @@ impl ItemIndex for IndexedSource {
         Some(self.items.len() as u64)
     }
 
+    fn n_indexed(&self) -> Option<u64> {
+        self.n_items()
+    }
+
+    fn item_bytes(&self) -> u64 {
+        let bytes: usize = self.items.values().map(|item| item.bytes).sum();
+        (bytes as u64).checked_div(self.items.len() as u64).unwrap_or(0)
+    }
+
     fn is_exact(&self) -> bool {
         self.is_exact
     }
+
+    fn counts_exactly(&self) -> bool {
+        self.is_exact
+    }
+
+    fn prefetch(&self, _numbers: &[u64]) {}
 }

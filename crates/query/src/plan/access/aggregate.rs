@@ -9,6 +9,7 @@ use bytes::Bytes;
 use model::Value;
 use model::json::Picks;
 
+use super::choose::estimate;
 use super::condition::item_path;
 use super::filter::{Purpose, condition};
 use super::ranked::words_index;
@@ -54,6 +55,26 @@ pub(crate) fn is_from_index(query: &Query, source: &dyn ItemSource) -> bool {
         let mut list = query.grouping.iter().flat_map(|grouping| &grouping.aggregates);
         list.all(|aggregate| counter.target(aggregate).is_some())
     })
+}
+
+/// Returns how many entries are read at most to answer the query from the index.
+pub(crate) fn entries_told(query: &Query, source: &dyn ItemSource) -> Result<u64> {
+    let Some(counter) = Counter::new(query, source) else { return Ok(0) };
+    let all = counter.index.n_items().unwrap_or(u64::MAX);
+    let list = query.grouping.iter().flat_map(|grouping| &grouping.aggregates);
+    let is_told_at_once = |aggregate: &Aggregate| match counter.target(aggregate) {
+        None | Some(Target::Items) => true,
+        Some(Target::Terms { .. }) => aggregate.kind != AggregateKind::Count,
+        Some(Target::Words { .. } | Target::Texts { .. }) => false,
+    };
+    let n_long = list.filter(|aggregate| !is_told_at_once(aggregate)).count();
+    if n_long == 0 {
+        return Ok(0);
+    }
+    let found = estimate(&condition(query, source, Purpose::Run), counter.index)?;
+    let each =
+        found.and_then(|found| u64::try_from(found).ok()).map_or(all, |found| found.min(all));
+    Ok(each.saturating_mul(u64::try_from(n_long).unwrap_or(u64::MAX)))
 }
 
 struct Counter<'i> {

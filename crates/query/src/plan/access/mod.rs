@@ -17,7 +17,7 @@ mod terms;
 mod usage;
 
 pub(crate) use aggregate::group_from_index;
-pub(super) use aggregate::is_from_index;
+pub(super) use aggregate::{entries_told, is_from_index};
 pub(crate) use choose::Access;
 pub(super) use choose::{Need, choose, push_indented, seek_text};
 pub(crate) use filter::Purpose;
