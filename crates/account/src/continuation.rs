@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use model::{Epk, EpkRange, Rid, Value};
+use model::{Epk, EpkRange, Rid, Value, fnv1a};
 
 use crate::error::{Error, Result};
 use crate::seal::{Purpose, Sealer};
@@ -153,7 +153,7 @@ impl Continuations<'_> {
         let mut bytes = vec![1, self.kind as u8];
         put_bytes(&mut bytes, self.owner.as_ref().map_or(&[], |rid| rid.as_bytes()));
         // The scope may be as long as a query: its digest says enough.
-        bytes.extend_from_slice(&digest(&self.scope).to_be_bytes());
+        bytes.extend_from_slice(&fnv1a(&self.scope).to_be_bytes());
         bytes
     }
 }
@@ -177,13 +177,6 @@ fn sealed(text: &str) -> Option<Cow<'_, str>> {
         other => other,
     };
     Some(object.get("token")?.as_str()?.to_owned().into())
-}
-
-/// FNV-1a, 64 bits: tells scopes apart; the seal keeps them honest.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 fn put_length(out: &mut Vec<u8>, length: usize) {

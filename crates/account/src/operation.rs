@@ -264,7 +264,6 @@ pub enum ItemAction {
         cross_partition: bool,
         wants_query_metrics: bool,
         wants_index_metrics: IndexMetrics,
-        enable_scan: bool,
     },
     QueryPlan {
         query: QueryText,

@@ -96,7 +96,6 @@ async fn page(
         cross_partition: case.direct.is_none_or(|direct| direct.is_cross_partition),
         wants_query_metrics: true,
         wants_index_metrics: IndexMetrics::V1,
-        enable_scan: false,
     };
     items.run(action).await
 }

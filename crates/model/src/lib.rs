@@ -18,6 +18,7 @@
 pub mod charge;
 pub mod env;
 pub mod etag;
+mod fnv;
 pub mod id;
 pub mod json;
 pub mod lsn;
@@ -31,6 +32,7 @@ pub mod status;
 pub use charge::Charge;
 pub use env::Env;
 pub use etag::ETag;
+pub use fnv::fnv1a;
 pub use id::{IdError, check_item_id, check_resource_id};
 pub use json::{
     DEPTH_MAX, ITEM_BYTES_MAX, ItemBody, ItemError, JsonError, Number, Object, Value, order,

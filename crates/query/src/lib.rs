@@ -38,6 +38,7 @@ pub use bind::ComputedProperty;
 pub use context::{DistanceFunction, UdfHost, VectorEmbedding};
 pub use error::{Code, Diagnostic, Error, Result, Span};
 pub use full_text::language::{FullTextPolicy, Language};
+pub use functions::is_aggregate;
 pub use memory::{MemoryPool, QUERY_BYTES_MAX};
 pub use operators::{Metrics, Page, PageRequest};
 pub use paging::resume_filter::ResumeFilter;

@@ -118,7 +118,6 @@ impl Caller {
                 cross_partition: true,
                 wants_query_metrics: false,
                 wants_index_metrics: IndexMetrics::No,
-                enable_scan: true,
             },
         };
         let options = Options { items_max: Some(items_max), continuation, ..Options::default() };

@@ -170,12 +170,8 @@ fn percent_encoded(text: &str) -> String {
 
 /// Wire: GROUP BY, and aggregates without VALUE, are refused over several ranges with a text of their own.
 pub(super) fn is_bare_aggregate(query: &Query) -> bool {
-    const AGGREGATES: [&str; 8] =
-        ["COUNT", "SUM", "AVG", "MIN", "MAX", "COUNTIF", "MAKELIST", "MAKESET"];
     let is_aggregate = |expr: &Expr| match &expr.kind {
-        ExprKind::Call { name, udf: false, .. } => {
-            AGGREGATES.iter().any(|aggregate| aggregate.eq_ignore_ascii_case(name))
-        }
+        ExprKind::Call { name, udf: false, .. } => query::is_aggregate(name),
         _ => false,
     };
     let has_bare = match &query.select.selection {

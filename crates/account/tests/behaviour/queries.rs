@@ -197,7 +197,6 @@ async fn merged(client: &Client, text: &str, items_max: u32, degree: usize) -> V
             cross_partition: false,
             wants_query_metrics: true,
             wants_index_metrics: account::IndexMetrics::No,
-            enable_scan: false,
         };
         let page = client.items().run(action).await.expect(200);
         assert!(page.rows.len() <= items_max as usize);
@@ -252,7 +251,6 @@ async fn a_merged_continuation_is_no_other_and_survives_more_items() {
         cross_partition: true,
         wants_query_metrics: false,
         wants_index_metrics: account::IndexMetrics::No,
-        enable_scan: false,
     };
     let small = client.with_options(|options| options.items_max = Some(10));
     let first = small.items().run(query(Some(2))).await.expect(200);
@@ -293,7 +291,6 @@ async fn continuations_are_as_short_as_the_client_says() {
                 cross_partition: true,
                 wants_query_metrics: false,
                 wants_index_metrics: account::IndexMetrics::No,
-                enable_scan: false,
             };
             let page = page.items().run(action).await.expect(200);
             names.extend(page.rows.iter().map(|row| row.as_str().unwrap()[600..].to_owned()));
@@ -358,7 +355,6 @@ async fn an_order_goes_on_where_the_client_says() {
         cross_partition: true,
         wants_query_metrics: false,
         wants_index_metrics: account::IndexMetrics::No,
-        enable_scan: false,
     };
     let items = client.items().range(0);
     let rest = items.run(run(r#"{"value":[20],"exclude":false}"#)).await.expect(200);

@@ -340,13 +340,12 @@ impl Items<'_> {
 
     pub async fn query_as(&self, query: QueryText, cross_partition: bool) -> Answer {
         let wants_index_metrics = IndexMetrics::No;
-        let (wants_query_metrics, enable_scan) = (true, false);
+        let wants_query_metrics = true;
         self.run(ItemAction::Query {
             query,
             cross_partition,
             wants_query_metrics,
             wants_index_metrics,
-            enable_scan,
         })
         .await
     }
@@ -374,7 +373,6 @@ impl Items<'_> {
             cross_partition: true,
             wants_query_metrics: false,
             wants_index_metrics: IndexMetrics::No,
-            enable_scan: false,
         };
         self.all(action, continuation, 1000).await
     }

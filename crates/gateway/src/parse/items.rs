@@ -149,12 +149,14 @@ fn check_triggers(action: Action, options: &Options) -> Result<(), Error> {
 
 fn query(request: &Request<'_>) -> Result<ItemAction, Error> {
     let headers = request.headers;
+    // Every query may scan, so these are only checked.
+    headers.is_on(Name::EnableScan)?;
+    headers.is_on(Name::ForceScan)?;
     Ok(ItemAction::Query {
         query: request.query_text()?,
         cross_partition: headers.is_on(Name::CrossPartition)?,
         wants_query_metrics: headers.is_on(Name::QueryMetrics)?,
         wants_index_metrics: headers.index_metrics()?,
-        enable_scan: headers.is_on(Name::EnableScan)? || headers.is_on(Name::ForceScan)?,
     })
 }
 

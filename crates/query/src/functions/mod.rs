@@ -20,6 +20,7 @@ mod types;
 mod vector;
 
 pub(crate) use footprint::{shape_bytes_max, value_words_bytes, words_bytes, written_bytes};
+pub use table::is_aggregate;
 pub(crate) use table::{AggregateKind, Arity, Function, Role, find, functions};
 pub(crate) use vector::{VectorOptions, is_vector};
 

@@ -64,8 +64,13 @@ impl Function {
     /// Returns whether a call takes no longer than to go over its arguments once or twice.
     pub(crate) fn is_cheap(&self, prepared: &Prepared) -> bool {
         let is_small = matches!(self.footprint, Footprint::Small | Footprint::Argument);
-        is_small && matches!(prepared, Prepared::Nothing) && !self.name.starts_with("REGEX")
+        is_small && matches!(prepared, Prepared::Nothing) && !matches!(self.role, Role::Long(_))
     }
+}
+
+/// Returns whether a name, in any case, is that of an aggregate.
+pub fn is_aggregate(name: &str) -> bool {
+    find(name).is_some_and(|function| matches!(function.role, Role::Aggregate(_)))
 }
 
 /// Finds a function by its name in any case.

@@ -51,12 +51,9 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<f64>> {
 
 /// Returns the term of a packed vector.
 pub(super) fn term(packed: &[u8]) -> Vec<u8> {
-    // FNV-1a: vectors that are told apart wrongly cost a write, those that are not would cost a search result.
-    let digest = packed.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    // A digest: vectors that are told apart wrongly cost a write, those that are not would cost a search result.
     let mut term = vec![1];
-    term.extend_from_slice(&digest.to_be_bytes());
+    term.extend_from_slice(&model::fnv1a(packed).to_be_bytes());
     term
 }
 
