@@ -14,9 +14,11 @@ const CHUNKED_MIN: usize = 4096;
 
 /// Returns a list of items in pieces to be worked on at once; `None` when that does not pay.
 pub(super) fn chunks(numbers: &[u64]) -> Option<Vec<&[u64]>> {
+    if numbers.len() < CHUNKED_MIN {
+        return None;
+    }
     let n_chunks = n_cores().min(CHUNKS_MAX);
-    let is_worth_it = n_chunks > 1 && numbers.len() >= CHUNKED_MIN;
-    is_worth_it.then(|| numbers.chunks(numbers.len().div_ceil(n_chunks)).collect())
+    (n_chunks > 1).then(|| numbers.chunks(numbers.len().div_ceil(n_chunks)).collect())
 }
 
 /// More threads than cores would only take turns, each with its own caches to warm.
