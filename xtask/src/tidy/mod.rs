@@ -15,11 +15,12 @@ const SOURCE_LINES_MAX: usize = 1000;
 const FLAT_TABLE: &str = "//! Flat table";
 
 /// What each crate may depend on, apart from tests. `orrery` and `xtask` wire things and may name all.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("model", &[]),
     ("store", &["model"]),
     ("query", &["model"]),
-    ("script", &["model"]),
+    ("engine-memory", &[]),
+    ("script", &["model", "engine-memory"]),
     ("client", &["model", "client-derive"]),
     ("client-derive", &[]),
     ("partition", &["model", "store", "query", "script"]),

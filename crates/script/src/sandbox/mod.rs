@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine_memory::{MemoryInUse, WatchedAllocator};
 use model::Env;
 use rquickjs::context::intrinsic;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -90,12 +91,15 @@ impl Steps {
 
 impl Sandbox {
     fn open(entry: Entry, env: &Env, limits: &Limits) -> rquickjs::Result<Sandbox> {
-        let runtime = Runtime::new()?;
+        let bridge = Rc::new(Bridge::new(env.clone(), limits.response_chars_max));
+        let it = Rc::clone(&bridge);
+        let is_over = Rc::new(move || it.clock.must_stop());
+        let allocator = WatchedAllocator::new(is_over, MemoryInUse::of_process());
+        let runtime = Runtime::new_with_alloc(allocator)?;
         runtime.set_memory_limit(limits.memory_bytes_max);
         runtime.set_max_stack_size(limits.stack_bytes_max);
         let kept_bytes_max = GC_BYTES.min(limits.memory_bytes_max);
         runtime.set_gc_threshold(kept_bytes_max);
-        let bridge = Rc::new(Bridge::new(env.clone(), limits.response_chars_max));
         let it = Rc::clone(&bridge);
         runtime.set_interrupt_handler(Some(Box::new(move || it.clock.must_stop())));
         let modules = prelude::modules()?;
