@@ -1,6 +1,6 @@
 //! Bases: the whole state of a journal as of one number, in sorted chunks.
 
-use crate::{BaseId, JournalId, Position};
+use crate::{BaseId, Error, FORMAT, JournalId, Position, Result};
 
 /// The most bytes of one chunk.
 // Limit: one chunk of a base; a reader holds one or a few.
@@ -24,4 +24,18 @@ pub struct Base {
     pub digest: BaseDigest,
     /// How many others have found the same digest.
     pub confirmed: u32,
+}
+
+/// Refuses what no engine takes.
+pub(crate) fn check_chunk(bytes: &[u8]) -> Result<()> {
+    let n_bytes = bytes.len();
+    if n_bytes > CHUNK_BYTES_MAX {
+        return Err(Error::Corrupt(format!(
+            "a chunk of {n_bytes} bytes, limit is {CHUNK_BYTES_MAX}"
+        )));
+    }
+    if bytes.first() != Some(&FORMAT) {
+        return Err(Error::Corrupt("a chunk that does not begin with its format".into()));
+    }
+    Ok(())
 }

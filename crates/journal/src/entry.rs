@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Epoch, JournalId, Position, SessionId};
+use crate::{Epoch, Error, JournalId, Position, Result, SessionId};
 
 /// The first byte of every entry and every chunk: how the rest is written.
 pub const FORMAT: u8 = 1;
@@ -28,6 +28,20 @@ impl Append {
     /// Returns where the entry will be.
     pub fn position(&self) -> Position {
         self.after.then(&self.bytes)
+    }
+
+    /// Refuses what no engine takes.
+    pub(crate) fn check(&self) -> Result<()> {
+        let n_bytes = self.bytes.len();
+        if n_bytes > ENTRY_BYTES_MAX {
+            return Err(Error::Corrupt(format!(
+                "an entry of {n_bytes} bytes, limit is {ENTRY_BYTES_MAX}"
+            )));
+        }
+        if self.bytes.first() != Some(&FORMAT) {
+            return Err(Error::Corrupt("an entry that does not begin with its format".into()));
+        }
+        Ok(())
     }
 }
 

@@ -80,6 +80,7 @@ impl Chain {
     }
 
     /// Returns the chain after an entry with these bytes.
+    #[must_use]
     pub fn then(self, bytes: &[u8]) -> Chain {
         Chain(xxh3_64_with_seed(bytes, self.0))
     }
@@ -123,6 +124,7 @@ impl Position {
     }
 
     /// Returns the place after one more entry.
+    #[must_use]
     pub fn then(self, bytes: &[u8]) -> Position {
         Position { number: self.number + 1, chain: self.chain.then(bytes) }
     }

@@ -3,6 +3,7 @@
 //! A journal is one physical partition, or the catalog: numbered entries, and now and then a base, which is the whole state
 //! as of one number. The doors are three traits of one engine: [`Journal`] (entries), [`Bases`] and [`Sessions`];
 //! [`Engine`] is all three.
+//! [`postgres`] is the engine of servers, [`memory`] one for tests and simulation that fails on demand.
 //!
 //! Invariants, for every engine:
 //! - Fencing by epoch: an entry is appended only under the epoch that its journal has at that moment, and only behind the
@@ -20,6 +21,8 @@ mod entry;
 mod error;
 mod ids;
 mod member;
+pub mod memory;
+pub mod postgres;
 
 pub use base::{Base, BaseDigest, CHUNK_BYTES_MAX};
 pub use contract::{Answer, Bases, Engine, Journal, Sessions, ready};

@@ -15,7 +15,7 @@ const SOURCE_LINES_MAX: usize = 1000;
 const FLAT_TABLE: &str = "//! Flat table";
 
 /// What each crate may depend on, apart from tests. `orrery` and `xtask` wire things and may name all.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("journal", &["model"]),
     ("store", &["model"]),
@@ -28,6 +28,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
     ("account", &["model", "store", "query", "partition"]),
     ("gateway", &["model", "account"]),
     ("sim", &["model", "store", "partition", "account"]),
+    ("postgres-server", &[]),
 ];
 
 /// Every word that names a crate of ours.
