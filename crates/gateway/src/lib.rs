@@ -17,7 +17,6 @@ mod answers;
 mod auth;
 mod batch_json;
 mod body;
-mod busy_poll;
 pub mod certificate;
 mod cors;
 mod detach_on_drop;
@@ -40,12 +39,13 @@ mod respond;
 mod rntbd;
 mod server;
 mod service;
+mod traffic;
 
 pub use self::{
     answers::answer_table,
     auth::{KeyError, Keys, WELL_KNOWN_KEY},
-    busy_poll::BusyPoll,
     gateway::{Gateway, app},
     headers::{HeaderFact, Treatment, header_table},
     options::{Cors, DateWindow, GatewayOptions, Limits},
+    traffic::TrafficObserver,
 };

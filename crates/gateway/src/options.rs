@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use model::Env;
 
-use crate::{auth::Keys, busy_poll::BusyPoll};
+use crate::{auth::Keys, traffic::TrafficObserver};
 
 /// How the gateway behaves. Start from [`GatewayOptions::new`] and change fields.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -36,8 +36,8 @@ pub struct GatewayOptions {
     /// Compresses large answers for clients that accept gzip.
     pub gzip: bool,
     pub limits: Limits,
-    /// Looks for the next request before a thread of the runtime rests; the runtime must call it then.
-    pub busy_poll: Option<Arc<BusyPoll>>,
+    /// Told about sockets and requests.
+    pub observer: Option<Arc<dyn TrafficObserver>>,
     /// The gateway's clock: signatures are checked against it. Give it one that nobody advances,
     /// or clients with a true clock are locked out.
     pub env: Env,
@@ -150,7 +150,7 @@ impl GatewayOptions {
             cors: Cors::Off,
             gzip: false,
             limits: Limits::default(),
-            busy_poll: None,
+            observer: None,
             env,
         }
     }

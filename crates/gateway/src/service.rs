@@ -38,6 +38,7 @@ use crate::{
     respond,
     rntbd::DirectFacts,
     server::unsent::Unsent,
+    traffic::InFlight,
 };
 
 /// What those hear who only ask whether there is a server.
@@ -80,7 +81,7 @@ pub(crate) async fn answer<B>(
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
-    let _in_flight = state.options.busy_poll.as_ref().map(|busy_poll| busy_poll.begin());
+    let _in_flight = state.options.observer.as_deref().map(InFlight::new);
     let env = &state.options.env;
     let start = env.monotonic();
     let (parts, body) = request.into_parts();

@@ -294,6 +294,7 @@ async fn a_store_that_takes_no_writes_is_not_ready() {
     let settings = store::EmbeddedOptions {
         durability: store::Durability::Fsync,
         cache_bytes: store::CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::On,
         env: env.clone(),
     };
     let store = store::open_embedded(folder.path(), &settings).unwrap();

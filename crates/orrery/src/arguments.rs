@@ -172,6 +172,18 @@ pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) data: DataArguments,
 
+    /// How long a thread that has answered polls for the next request before it parks. A client that sends one request after
+    /// another then waits half as long, and a core is busy meanwhile; 0 never polls. Without it 200 where the process may use
+    /// four cores or more, else 0
+    #[arg(
+        long,
+        value_name = "MICROSECONDS",
+        env = "ORRERY_BUSY_POLL",
+        value_parser = clap::value_parser!(u64).range(0..=10_000),
+        help_heading = "Network"
+    )]
+    pub(crate) busy_poll: Option<u64>,
+
     /// Keep everything in memory: nothing is written to disk and all is gone at exit
     #[arg(long, env = "ORRERY_IN_MEMORY", value_parser = FalseyValueParser::new(), help_heading = "Data")]
     pub(crate) in_memory: bool,
@@ -185,6 +197,16 @@ pub(crate) struct ServeArguments {
         help_heading = "Data"
     )]
     pub(crate) durability: DurabilityArgument,
+
+    /// Whether queries and relocations read the tables of the storage engine past its own iterators
+    #[arg(
+        long,
+        value_enum,
+        env = "ORRERY_DIRECT_READS",
+        default_value_t = DirectReadsArgument::On,
+        help_heading = "Data"
+    )]
+    pub(crate) direct_reads: DirectReadsArgument,
 
     /// Memory for what can grow, in MiB: a quarter each for cached data (at most 1024) and for queries, an eighth for answers that wait for
     /// their readers; the rest is room for writes, scripts and connections. Without it, half of the machine's
@@ -462,6 +484,16 @@ pub(crate) enum DurabilityArgument {
     Fsync,
     /// At once; synced a few times a second, so a power cut can lose the last moments
     Relaxed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DirectReadsArgument {
+    /// They do: short queries take half the time
+    On,
+    /// Every scan is the engine's own, should the faster ones ever be suspected of a wrong answer
+    Off,
+    /// Both, compared entry by entry: a request that sees a difference fails with 500 (slow; for tests)
+    Compare,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, reason = "the command line is the one place that talks to a person")]
 
 mod arguments;
+mod busy_poll;
 mod data_folder;
 mod descriptors;
 mod distribution;

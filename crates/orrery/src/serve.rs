@@ -12,7 +12,7 @@ use std::time::Duration;
 use account::{Account, AccountOptions};
 use anyhow::{Context as _, Result, anyhow};
 use gateway::certificate::{self, Certificate};
-use gateway::{BusyPoll, Gateway, GatewayOptions, Keys, Limits};
+use gateway::{Gateway, GatewayOptions, Keys, Limits, TrafficObserver};
 use model::Env;
 use store::{EmbeddedOptions, Store};
 use tokio::net::{TcpListener, TcpSocket};
@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::arguments::ServeArguments;
+use crate::busy_poll::BusyPoll;
 use crate::data_folder::DataFolder;
 use crate::descriptors;
 use crate::emulator;
@@ -36,15 +37,15 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<()> {
     crate::log::start(&arguments.log)?;
     let mut settings = Settings::resolve(arguments)?;
     bound_connections(&mut settings);
-    let busy_poll = Arc::new(BusyPoll::new(Env::system()));
-    let before_park = Arc::clone(&busy_poll);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_name("orrery")
-        .on_thread_park(move || before_park.before_park())
-        .build()
-        .context("cannot start the runtime")?;
-    let served = runtime.block_on(serve(settings, busy_poll));
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.enable_all().thread_name("orrery");
+    let busy_poll = settings.busy_poll.map(|time| Arc::new(BusyPoll::new(time, Env::system())));
+    if let Some(busy_poll) = busy_poll.clone() {
+        runtime.on_thread_park(move || busy_poll.before_park());
+    }
+    let runtime = runtime.build().context("cannot start the runtime")?;
+    let observer = busy_poll.map(|busy_poll| busy_poll as Arc<dyn TrafficObserver>);
+    let served = runtime.block_on(serve(settings, observer));
     // Everything is kept. Work that cannot be stopped, a script for example, is not waited for.
     runtime.shutdown_background();
     served
@@ -59,7 +60,7 @@ fn bound_connections(settings: &mut Settings) {
     }
 }
 
-async fn serve(settings: Settings, busy_poll: Arc<BusyPoll>) -> Result<()> {
+async fn serve(settings: Settings, observer: Option<Arc<dyn TrafficObserver>>) -> Result<()> {
     let env = Env::system();
     // Bound first: the commonest mistake, a second server, is told before the store is opened.
     let listener = bind(&settings, &settings.addresses, "--port")?;
@@ -78,7 +79,7 @@ async fn serve(settings: Settings, busy_poll: Arc<BusyPoll>) -> Result<()> {
     let account = Account::open(Arc::clone(&data.store), options, env.clone())
         .await
         .with_context(|| format!("cannot open the account in {}", place(data.folder.as_ref())))?;
-    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account), busy_poll)?;
+    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account), observer)?;
 
     // Before the ready line: who reads it may stop us at once, and that stop must be orderly too.
     let signals = Signals::listen()?;
@@ -116,11 +117,12 @@ impl Data {
     fn open(settings: &Settings, env: &Env) -> Result<Data> {
         let (folder, store) = match &settings.storage {
             Storage::Memory => (None, store::open_memory()),
-            Storage::Folder { path, durability, cache_bytes } => {
+            Storage::Folder { path, durability, cache_bytes, direct_reads } => {
                 let folder = DataFolder::open(path)?;
                 let options = EmbeddedOptions {
                     durability: *durability,
                     cache_bytes: *cache_bytes,
+                    direct_reads: *direct_reads,
                     env: env.clone(),
                 };
                 let store = store::open_embedded(&folder.store(), &options)
@@ -160,7 +162,7 @@ fn gateway(
     settings: &Settings,
     certificate: &Certificate,
     account: Arc<Account>,
-    busy_poll: Arc<BusyPoll>,
+    observer: Option<Arc<dyn TrafficObserver>>,
 ) -> Result<Gateway> {
     let keys = Keys {
         primary: settings.keys.primary.as_str().to_owned(),
@@ -186,7 +188,7 @@ fn gateway(
         public_endpoint: settings.public_endpoint.clone(),
         identity_tokens: settings.accepts_identity_tokens,
         gzip: settings.gzip,
-        busy_poll: Some(busy_poll),
+        observer,
         ..options
     };
     Ok(gateway::app(account, options))

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use account::{Consistency, Enforcement, RelocationOptions};
 use anyhow::{Context as _, Result, bail, ensure};
-use store::Durability;
+use store::{DirectReads, Durability};
 
 use crate::arguments::{
-    ConsistencyArgument, DurabilityArgument, EnforcementArgument, ServeArguments,
+    ConsistencyArgument, DirectReadsArgument, DurabilityArgument, EnforcementArgument,
+    ServeArguments,
 };
 use crate::emulator::{CertificateCopy, HEALTH_PORT as HEALTH_PORT_IMPLIED};
 use crate::keys::AccountKeys;
@@ -45,6 +46,11 @@ impl Memory {
     }
 }
 
+/// Cores from which a thread may poll for the next request without asking: another one is free then.
+const BUSY_POLL_CORES_MIN: usize = 4;
+/// Longer than a client of this machine needs to send its next request.
+const BUSY_POLL_IMPLIED_US: u64 = 200;
+
 // Limit: how much work a power cut may undo with `--durability relaxed`.
 const RELAXED_SYNC_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -78,12 +84,14 @@ pub(crate) struct Settings {
     /// Names of this server beside local ones.
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) names_in_metrics: bool,
+    /// How long a thread polls for the next request before it parks.
+    pub(crate) busy_poll: Option<Duration>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Storage {
     Memory,
-    Folder { path: PathBuf, durability: Durability, cache_bytes: u64 },
+    Folder { path: PathBuf, durability: Durability, cache_bytes: u64, direct_reads: DirectReads },
 }
 
 pub(crate) enum OwnCertificate {
@@ -157,6 +165,7 @@ impl Settings {
             connections_per_address_max: arguments.connections_per_address.map(count),
             allowed_hosts: allowed_hosts(arguments)?,
             names_in_metrics: arguments.metrics_names,
+            busy_poll: busy_poll(arguments.busy_poll, cores()),
         })
     }
 
@@ -221,7 +230,23 @@ fn storage(arguments: &ServeArguments, cache_bytes: u64) -> Storage {
         DurabilityArgument::Fsync => Durability::Fsync,
         DurabilityArgument::Relaxed => Durability::Relaxed { interval: RELAXED_SYNC_INTERVAL },
     };
-    Storage::Folder { path: arguments.data.folder.clone(), durability, cache_bytes }
+    let direct_reads = match arguments.direct_reads {
+        DirectReadsArgument::On => DirectReads::On,
+        DirectReadsArgument::Off => DirectReads::Off,
+        DirectReadsArgument::Compare => DirectReads::Compared,
+    };
+    Storage::Folder { path: arguments.data.folder.clone(), durability, cache_bytes, direct_reads }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// How long to poll for the next request: what was asked for, else a while where a core is to spare.
+fn busy_poll(asked_us: Option<u64>, n_cores: usize) -> Option<Duration> {
+    let implied = if n_cores >= BUSY_POLL_CORES_MIN { BUSY_POLL_IMPLIED_US } else { 0 };
+    let time = asked_us.unwrap_or(implied);
+    (time > 0).then(|| Duration::from_micros(time))
 }
 
 /// Half of the machine's memory, or of what a container may use of it.
@@ -376,6 +401,13 @@ mod tests {
         for bad in ["http://a.example", "a.example:80", ""] {
             assert_eq!(hosts(&["--allow-host", bad]), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn threads_poll_where_a_core_is_to_spare_or_when_asked() {
+        let us = |asked, n_cores| busy_poll(asked, n_cores).map_or(0, |time| time.as_micros());
+        assert_eq!([us(None, 2), us(None, 3), us(None, 4), us(None, 64)], [0, 0, 200, 200]);
+        assert_eq!([us(Some(50), 2), us(Some(0), 64)], [50, 0]);
     }
 
     #[test]

@@ -350,6 +350,7 @@ async fn entries_go_over_as_tables_and_survive_a_restart() {
     let options = store::EmbeddedOptions {
         durability: store::Durability::Relaxed { interval: std::time::Duration::from_millis(50) },
         cache_bytes: store::CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::Compared,
         env: Env::system(),
     };
     let store = store::open_embedded(dir.path(), &options).unwrap();

@@ -36,7 +36,7 @@ pub use bulk_scan::BulkScan;
 pub use commit::{Acknowledge, Commit};
 pub use contract::{KeyValue, Scan, Snapshot, Store};
 pub use embedded::{
-    CACHE_BYTES_DEFAULT, Durability, EmbeddedOptions, engine, open_embedded, open_on,
+    CACHE_BYTES_DEFAULT, DirectReads, Durability, EmbeddedOptions, engine, open_embedded, open_on,
 };
 pub use error::{Error, Result};
 pub use ingest::{Ingest, ingest_by_commits};

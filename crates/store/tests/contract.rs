@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::Env;
 use store::{
-    Batch, CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, Error, Ingest,
+    Batch, CACHE_BYTES_DEFAULT, DirectReads, Direction, Durability, EmbeddedOptions, Error, Ingest,
     KEY_BYTES_MAX, KeyRange, Snapshot, Store,
 };
 use tempfile::TempDir;
@@ -33,8 +33,15 @@ macro_rules! suite {
 
 suite!(
     memory => Kind::Memory,
-    embedded_fsync => Kind::Embedded(Durability::Fsync),
-    embedded_relaxed => Kind::Embedded(Durability::Relaxed { interval: Duration::from_millis(5) });
+    embedded_fsync => Kind::Embedded(Durability::Fsync, DirectReads::Compared),
+    embedded_relaxed => Kind::Embedded(
+        Durability::Relaxed { interval: Duration::from_millis(5) },
+        DirectReads::On
+    ),
+    embedded_by_engine => Kind::Embedded(
+        Durability::Relaxed { interval: Duration::from_millis(5) },
+        DirectReads::Off
+    );
     [
         an_empty_store_has_nothing,
         what_is_put_can_be_read_until_it_is_deleted,
@@ -74,7 +81,13 @@ suite!(
 #[derive(Clone, Copy)]
 enum Kind {
     Memory,
-    Embedded(Durability),
+    Embedded(Durability, DirectReads),
+}
+
+impl Kind {
+    fn reads_directly(self) -> bool {
+        matches!(self, Kind::Embedded(_, DirectReads::On | DirectReads::Compared))
+    }
 }
 
 struct Fixture {
@@ -103,10 +116,11 @@ impl Fixture {
 fn open(kind: Kind, dir: &TempDir) -> Arc<dyn Store> {
     match kind {
         Kind::Memory => store::open_memory(),
-        Kind::Embedded(durability) => {
+        Kind::Embedded(durability, direct_reads) => {
             let options = EmbeddedOptions {
                 durability,
                 cache_bytes: CACHE_BYTES_DEFAULT,
+                direct_reads,
                 env: Env::system(),
             };
             store::open_embedded(dir.path(), &options).unwrap()
@@ -438,12 +452,12 @@ fn statistics_count_what_happened(fixture: &Fixture) {
     assert_eq!(statistics.latencies.count(), 2);
     match fixture.kind {
         Kind::Memory => assert_eq!((statistics.syncs, statistics.disk_bytes), (0, 0)),
-        Kind::Embedded(Durability::Fsync) => {
+        Kind::Embedded(Durability::Fsync, _) => {
             assert_eq!(statistics.syncs, 2);
             // Logs are set to 64 MiB in advance; only what is filled counts.
             assert!((1..16 << 20).contains(&statistics.disk_bytes), "{statistics:?}");
         }
-        Kind::Embedded(Durability::Relaxed { .. }) => wait_for_sync(fixture),
+        Kind::Embedded(Durability::Relaxed { .. }, _) => wait_for_sync(fixture),
     }
 }
 
@@ -501,7 +515,7 @@ fn random_batches_agree_with_a_map(fixture: &Fixture) {
         if holds {
             expected = next;
         }
-        if round % 250 == 249 && matches!(fixture.kind, Kind::Embedded(_)) {
+        if round % 250 == 249 && matches!(fixture.kind, Kind::Embedded(..)) {
             store.close().unwrap();
             store = open(fixture.kind, &fixture.dir);
         }
@@ -515,13 +529,14 @@ fn random_batches_agree_with_a_map(fixture: &Fixture) {
 
 /// Three ways to end: an orderly close, a plain drop, and a close with a reader still there.
 fn what_was_acknowledged_is_there_after_reopening(fixture: &Fixture) {
-    let Kind::Embedded(_) = fixture.kind else { return };
+    let Kind::Embedded(..) = fixture.kind else { return };
     fixture.commit(puts(&[("a", "1"), ("b", "1")]));
     let reader = fixture.snapshot();
     fixture.store.close().unwrap();
     let options = EmbeddedOptions {
         durability: Durability::Fsync,
         cache_bytes: CACHE_BYTES_DEFAULT,
+        direct_reads: DirectReads::Compared,
         env: Env::system(),
     };
     let locked = store::open_embedded(fixture.dir.path(), &options).unwrap_err();
@@ -584,7 +599,7 @@ fn delete_all(fixture: &Fixture, range: &KeyRange) {
 }
 
 fn reopen(fixture: &mut Fixture, is_orderly: bool) {
-    if let Kind::Embedded(_) = fixture.kind {
+    if let Kind::Embedded(..) = fixture.kind {
         if is_orderly {
             fixture.store.close().unwrap();
         }
@@ -705,7 +720,7 @@ fn a_discarded_range_can_be_deleted_and_the_rest_is_untouched(fixture: &Fixture)
     }
     let range = KeyRange::prefix(b"l/");
     fixture.store.discard(range.clone()).wait().unwrap();
-    let is_table = matches!(fixture.kind, Kind::Embedded(_));
+    let is_table = matches!(fixture.kind, Kind::Embedded(..));
     let n_left = keys(&*fixture.snapshot(), range.clone(), Direction::Forward).len();
     assert_eq!(n_left < 2_100, is_table, "{n_left}: what has a table of its own goes at once");
     delete_all(&fixture, &range);
@@ -793,7 +808,7 @@ fn a_sweep_beside_writers_shows_one_moment(fixture: &Fixture) {
             assert!(swept.is_empty() || values.count() == N_KEYS as usize, "{turn}");
         }
         is_over.store(true, Ordering::SeqCst);
-        if matches!(fixture.kind, Kind::Embedded(_)) {
+        if fixture.kind.reads_directly() {
             assert!(n_direct > 10, "{n_direct}");
         }
     });
@@ -822,8 +837,7 @@ fn a_sweep_reads_what_a_scan_reads(fixture: &Fixture) {
         fixture.commit(batch);
         snapshots.push(fixture.snapshot());
         let bulk_scan = fixture.store.snapshot_for_bulk_scan(&KeyRange::all());
-        let is_table = matches!(fixture.kind, Kind::Embedded(_));
-        assert_eq!(bulk_scan.bulk_scan(&KeyRange::all()).is_some(), is_table);
+        assert_eq!(bulk_scan.bulk_scan(&KeyRange::all()).is_some(), fixture.kind.reads_directly());
         snapshots.push(bulk_scan);
         snapshots.push(fixture.store.snapshot_for_bulk_scan(&KeyRange::prefix(b"b/")));
         if round % 2 == 1 {
@@ -907,7 +921,7 @@ fn a_snapshot_shows_what_was_discarded_after_it(fixture: &Fixture) {
     assert_loaded(&*before, "k", 0..2_000);
     fixture.commit(puts(&[("a", "2")]));
     assert_loaded(&*before, "k", 0..2_000);
-    let is_table = matches!(fixture.kind, Kind::Embedded(_));
+    let is_table = matches!(fixture.kind, Kind::Embedded(..));
     let n_left = keys(&*fixture.snapshot(), KeyRange::prefix(b"k/"), Direction::Forward).len();
     assert_eq!(n_left, if is_table { 0 } else { 2_000 });
 }

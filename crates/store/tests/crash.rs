@@ -45,8 +45,12 @@ const CUT_STEP: usize = 1_013;
 const CUT_STEP: usize = 17;
 
 fn open(dir: &Path, durability: Durability) -> Arc<dyn Store> {
-    let options =
-        EmbeddedOptions { durability, cache_bytes: CACHE_BYTES_DEFAULT, env: Env::system() };
+    let options = EmbeddedOptions {
+        durability,
+        cache_bytes: CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::Compared,
+        env: Env::system(),
+    };
     store::open_embedded(dir, &options).unwrap()
 }
 
@@ -281,6 +285,7 @@ fn a_second_process_is_told_whom_to_stop() {
     let options = EmbeddedOptions {
         durability: Durability::Fsync,
         cache_bytes: CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::Compared,
         env: Env::system(),
     };
     let error = store::open_embedded(dir.path(), &options).unwrap_err();
@@ -428,6 +433,7 @@ fn a_damaged_log_is_reported() {
         let options = EmbeddedOptions {
             durability: Durability::Fsync,
             cache_bytes: CACHE_BYTES_DEFAULT,
+            direct_reads: store::DirectReads::Compared,
             env: Env::system(),
         };
         let error = store::open_embedded(dir.path(), &options).unwrap_err();

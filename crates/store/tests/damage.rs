@@ -25,6 +25,7 @@ fn open(dir: &Path) -> Result<Arc<dyn Store>, Error> {
     let options = EmbeddedOptions {
         durability: Durability::Fsync,
         cache_bytes: CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::On,
         env: Env::system(),
     };
     store::open_embedded(dir, &options)

@@ -87,7 +87,12 @@ impl Engine for FaultyEngine {
 }
 
 fn options(durability: Durability) -> EmbeddedOptions {
-    EmbeddedOptions { durability, cache_bytes: CACHE_BYTES_DEFAULT, env: Env::system() }
+    EmbeddedOptions {
+        durability,
+        cache_bytes: CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::On,
+        env: Env::system(),
+    }
 }
 
 fn open_faulty(dir: &Path, durability: Durability, fault: Fault) -> Arc<dyn Store> {

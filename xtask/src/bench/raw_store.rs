@@ -31,6 +31,7 @@ impl RawStore {
         let options = EmbeddedOptions {
             durability: Durability::Fsync,
             cache_bytes: store::CACHE_BYTES_DEFAULT,
+            direct_reads: store::DirectReads::On,
             env: env.clone(),
         };
         let store = store::open_embedded(&folder.path().join("store"), &options)?;

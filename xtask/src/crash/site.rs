@@ -30,9 +30,12 @@ impl Site {
         })
     }
 
-    fn options(&self) -> [String; 4] {
+    fn options(&self) -> Vec<String> {
         let data = self.folder.path().join("data").to_string_lossy().into_owned();
-        ["--data".to_owned(), data, "--min-partitions".to_owned(), self.min_partitions.clone()]
+        let options = ["--data", &data, "--min-partitions", &self.min_partitions];
+        // Every scan is read both ways: a difference fails the request, and so the run.
+        let compared = ["--direct-reads", "compare"];
+        [&options[..], &compared[..]].concat().into_iter().map(str::to_owned).collect()
     }
 
     pub(super) fn start(&self) -> Result<Server> {

@@ -231,6 +231,7 @@ async fn a_restart_changes_nothing() {
         let settings = EmbeddedOptions {
             durability: store::Durability::Fsync,
             cache_bytes: store::CACHE_BYTES_DEFAULT,
+            direct_reads: store::DirectReads::Compared,
             env: Env::system(),
         };
         let store = store::open_embedded(dir.path(), &settings).unwrap();

@@ -130,6 +130,7 @@ async fn splits_merges_and_restarts_keep_what_was_said() {
         let settings = EmbeddedOptions {
             durability: store::Durability::Fsync,
             cache_bytes: store::CACHE_BYTES_DEFAULT,
+            direct_reads: store::DirectReads::Compared,
             env: Env::system(),
         };
         let store = store::open_embedded(dir.path(), &settings).unwrap();

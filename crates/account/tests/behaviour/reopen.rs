@@ -10,6 +10,7 @@ async fn open(dir: &std::path::Path, seed: u64) -> Client {
     let settings = EmbeddedOptions {
         durability: store::Durability::Fsync,
         cache_bytes: store::CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::Compared,
         env: Env::system(),
     };
     let store = store::open_embedded(dir, &settings).unwrap();

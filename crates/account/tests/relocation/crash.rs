@@ -220,6 +220,7 @@ fn embedded(folder: &Path) -> Arc<dyn Store> {
     let options = store::EmbeddedOptions {
         durability: store::Durability::Relaxed { interval: std::time::Duration::from_secs(1) },
         cache_bytes: 8 << 20,
+        direct_reads: store::DirectReads::Compared,
         env: Env::system(),
     };
     store::open_embedded(folder, &options).unwrap()

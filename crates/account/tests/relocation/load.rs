@@ -243,6 +243,7 @@ fn embedded(folder: &Path) -> Arc<dyn Store> {
     let options = store::EmbeddedOptions {
         durability: store::Durability::Fsync,
         cache_bytes: 8 << 20,
+        direct_reads: store::DirectReads::Compared,
         env: Env::system(),
     };
     store::open_embedded(folder, &options).unwrap()

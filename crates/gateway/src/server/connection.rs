@@ -42,6 +42,7 @@ use crate::{
     manage::events::Opened,
     options::Limits,
     service::{self, Room},
+    traffic::Open,
 };
 
 /// Limit: a silent HTTP/2 client is pinged and then dropped.
@@ -73,8 +74,9 @@ impl Connection {
     /// Finds out what the client speaks, then serves it.
     async fn greet(self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
-        let busy_poll = self.state.options.busy_poll.as_ref();
-        let _open = busy_poll.map(|busy_poll| busy_poll.watch(&stream));
+        // Its own reference: the connection outlives the rest of what is borrowed here.
+        let observer = self.state.options.observer.clone();
+        let _open = observer.as_deref().map(|observer| Open::new(observer, &stream));
         let local = stream.local_addr().ok();
         let is_tls = match &self.tls {
             Some(_) => self.step(first_byte(&stream)).await? == TLS_HANDSHAKE,

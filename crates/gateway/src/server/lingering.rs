@@ -45,18 +45,19 @@ impl Unread {
 pub(super) struct Lingering<S> {
     stream: S,
     unread: Unread,
-    busy_poll: Option<BusyPoll>,
+    drain: Option<Drain>,
 }
 
+/// What the client still sends, read and dropped.
 #[derive(Debug)]
-struct BusyPoll {
+struct Drain {
     end: Pin<Box<Sleep>>,
     n_bytes: usize,
 }
 
 impl<S> Lingering<S> {
     pub(super) fn new(stream: S, unread: Unread) -> Lingering<S> {
-        Lingering { stream, unread, busy_poll: None }
+        Lingering { stream, unread, drain: None }
     }
 }
 
@@ -97,18 +98,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.busy_poll.is_none() {
+        if this.drain.is_none() {
             ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
             if !this.unread.is_set() {
                 return Poll::Ready(Ok(()));
             }
         }
-        let end = || BusyPoll { end: Box::pin(tokio::time::sleep(LINGER_TIME)), n_bytes: 0 };
-        this.busy_poll.get_or_insert_with(end).poll(&mut this.stream, context)
+        let end = || Drain { end: Box::pin(tokio::time::sleep(LINGER_TIME)), n_bytes: 0 };
+        this.drain.get_or_insert_with(end).poll(&mut this.stream, context)
     }
 }
 
-impl BusyPoll {
+impl Drain {
     /// Reads until the client closes, or the limits are reached.
     fn poll(
         &mut self,

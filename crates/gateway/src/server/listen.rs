@@ -32,8 +32,8 @@ pub(crate) async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    if let Some(busy_poll) = &state.options.busy_poll {
-        busy_poll.watch_listener(&listener);
+    if let Some(observer) = &state.options.observer {
+        observer.listens(&listener);
     }
     let table = Arc::new(ConnectionTable::new(state));
     let mut connections = JoinSet::new();

@@ -207,6 +207,7 @@ pub(crate) fn embedded(folder: &std::path::Path) -> Arc<dyn Store> {
     let options = store::EmbeddedOptions {
         durability: store::Durability::Fsync,
         cache_bytes: 8 << 20,
+        direct_reads: store::DirectReads::Compared,
         env: Env::system(),
     };
     store::open_embedded(folder, &options).unwrap()

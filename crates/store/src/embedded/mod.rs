@@ -48,6 +48,18 @@ pub enum Durability {
     },
 }
 
+/// Whether scans bypass the iterators of the engine, which halves what a short query or a copy costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DirectReads {
+    /// They do, where the version of the snapshot is still there.
+    #[default]
+    On,
+    /// Every scan is the engine's.
+    Off,
+    /// Both are made and compared, entry by entry: a scan that differs ends with [`Error::Corrupt`](crate::Error).
+    Compared,
+}
+
 /// How to open an embedded store.
 #[derive(Debug, Clone)]
 pub struct EmbeddedOptions {
@@ -55,6 +67,8 @@ pub struct EmbeddedOptions {
     pub durability: Durability,
     /// The most memory for cached blocks; see [`CACHE_BYTES_DEFAULT`].
     pub cache_bytes: u64,
+    /// Whether scans bypass the iterators of the engine.
+    pub direct_reads: DirectReads,
     /// Measures latencies and the interval of `Relaxed`.
     pub env: Env,
 }

@@ -36,6 +36,7 @@ fn open(dir: &Path) -> Result<Arc<dyn Store>, store::Error> {
     let options = EmbeddedOptions {
         durability: Durability::Fsync,
         cache_bytes: CACHE_BYTES_DEFAULT,
+        direct_reads: store::DirectReads::Compared,
         env: Env::system(),
     };
     store::open_embedded(dir, &options)

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -15,14 +15,12 @@ use fjall::{
 use model::Env;
 use parking_lot::Mutex;
 
-use super::bulk_scan::DirectBulkScan;
+use super::direct_reads::{DirectReader, SnapshotReader};
 use super::idle_compaction::IdleCompaction;
 use super::ledger::{Before, Ledger};
 use super::manifest::{LogNote, MANIFEST, Manifest};
-use super::merge_iterator::MergeIterator;
-use super::pinned_version::{PinnedVersion, VersionLog};
 use super::value_cache::ValueCache;
-use super::{files, log_repair, scan, table_ingest};
+use super::{files, log_repair, table_ingest};
 use crate::embedded::directory::{Directory, DirectoryContent};
 use crate::embedded::engine::{Engine, Feed, Room, Writes};
 use crate::embedded::space::{self, Space};
@@ -86,7 +84,7 @@ pub(crate) struct LsmEngine {
     /// Held while entries go into memory, and while tables are added that must be younger than these.
     writing: Mutex<()>,
     value_cache: Arc<ValueCache>,
-    pub(super) version_log: Arc<VersionLog>,
+    pub(super) direct_reader: DirectReader,
     /// The version of the tables at the last snapshot.
     shown: AtomicU64,
     env: Env,
@@ -130,7 +128,7 @@ impl LsmEngine {
             is_settled: AtomicBool::new(false),
             writing: Mutex::default(),
             value_cache: Arc::new(value_cache),
-            version_log: Arc::default(),
+            direct_reader: DirectReader::new(options.direct_reads),
             shown: AtomicU64::default(),
             env: options.env.clone(),
         })
@@ -185,20 +183,13 @@ impl LsmEngine {
     }
 
     /// Makes a snapshot of a view that was taken at `time` or a little later.
-    fn snapshot_at(
-        &self,
-        time: u64,
-        view: fjall::Snapshot,
-        bulk_scan: Option<DirectBulkScan>,
-    ) -> LsmSnapshot {
+    fn snapshot_at(&self, time: u64, view: fjall::Snapshot, reader: SnapshotReader) -> LsmSnapshot {
         LsmSnapshot {
             time,
             view,
-            bulk_scan,
+            reader,
             keyspace: self.keyspace.clone(),
             value_cache: Arc::clone(&self.value_cache),
-            pinned: OnceLock::new(),
-            version_log: Arc::clone(&self.version_log),
             _directory: Arc::clone(&self.directory),
         }
     }
@@ -250,10 +241,10 @@ impl Engine for LsmEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        let version = self.version_log.note(&self.database, &self.keyspace);
+        let version = self.direct_reader.note(&self.database, &self.keyspace);
         self.shown.store(version, Ordering::Relaxed);
         let time = self.value_cache.now();
-        Arc::new(self.snapshot_at(time, self.database.snapshot(), None))
+        Arc::new(self.snapshot_at(time, self.database.snapshot(), self.direct_reader.of_snapshot()))
     }
 
     fn has_new_tables(&self) -> bool {
@@ -262,12 +253,10 @@ impl Engine for LsmEngine {
 
     fn snapshot_for_bulk_scan(&self, range: &KeyRange) -> Arc<dyn Snapshot> {
         let _writing = self.writing.lock();
-        self.version_log.note(&self.database, &self.keyspace);
+        self.direct_reader.note(&self.database, &self.keyspace);
         let (time, view) = (self.value_cache.now(), self.database.snapshot());
-        let pinned = PinnedVersion::find(&self.keyspace, &self.version_log, view.seqno());
-        let bulk_scan =
-            pinned.map(|pinned| DirectBulkScan::new(range.clone(), view.seqno(), pinned));
-        Arc::new(self.snapshot_at(time, view, bulk_scan))
+        let reader = self.direct_reader.of_bulk_snapshot(&self.keyspace, &view, range);
+        Arc::new(self.snapshot_at(time, view, reader))
     }
 
     fn flush(&self) -> Result<()> {
@@ -366,24 +355,11 @@ struct LsmSnapshot {
     /// For the value cache.
     time: u64,
     view: fjall::Snapshot,
-    /// Prepared if the snapshot was taken for bulk scans.
-    bulk_scan: Option<DirectBulkScan>,
+    reader: SnapshotReader,
     keyspace: Keyspace,
     value_cache: Arc<ValueCache>,
-    /// The version for direct scans; `None` if the tables had already changed when the first scan began.
-    pinned: OnceLock<Option<PinnedVersion>>,
-    version_log: Arc<VersionLog>,
     /// Dropped last: it stays locked as long as this reads from it.
     _directory: Arc<Directory>,
-}
-
-impl LsmSnapshot {
-    fn scan_tables(&self, range: &KeyRange, direction: Direction) -> Option<MergeIterator> {
-        let seqno = self.view.seqno();
-        let find = || PinnedVersion::find(&self.keyspace, &self.version_log, seqno);
-        let pinned = self.pinned.get_or_init(find);
-        pinned.as_ref().map(|pinned| scan::scan(pinned, range, direction, seqno))
-    }
 }
 
 impl Snapshot for LsmSnapshot {
@@ -416,8 +392,8 @@ impl Snapshot for LsmSnapshot {
         if range.is_empty() {
             return Box::new(std::iter::empty());
         }
-        if let Some(merged) = self.scan_tables(&range, direction) {
-            return Box::new(merged);
+        if let Some(entries) = self.reader.scan(&self.keyspace, &self.view, &range, direction) {
+            return entries;
         }
         let found = self.view.range::<&[u8], _>(&self.keyspace, range.as_bounds());
         match direction {
@@ -427,8 +403,7 @@ impl Snapshot for LsmSnapshot {
     }
 
     fn bulk_scan(&self, range: &KeyRange) -> Option<Scan<'static>> {
-        let merged = self.bulk_scan.as_ref()?.read(range)?;
-        Some(Box::new(merged))
+        self.reader.bulk_scan(&self.keyspace, &self.view, range)
     }
 }
 
@@ -505,7 +480,7 @@ fn open_tables_max(limit: u64) -> usize {
     share.clamp(OPEN_TABLES_MIN, OPEN_TABLES_MAX)
 }
 
-fn to_entry(guard: fjall::Guard) -> Result<(Bytes, Bytes)> {
+pub(super) fn to_entry(guard: fjall::Guard) -> Result<(Bytes, Bytes)> {
     let (key, value) = guard.into_inner().map_err(|error| to_error("cannot read", &error))?;
     Ok((key.into(), value.into()))
 }

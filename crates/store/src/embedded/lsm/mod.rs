@@ -3,17 +3,14 @@
 //! What is known about it, and why it was chosen, is in `docs/decisions/0002-embedded-store.md`.
 //! Only this folder names the engine.
 
-mod bulk_scan;
+mod direct_reads;
 mod engine;
 mod files;
 mod idle_compaction;
 mod ledger;
 mod log_repair;
 mod manifest;
-mod merge_iterator;
-mod pinned_version;
 mod reopen;
-mod scan;
 mod table_ingest;
 #[cfg(test)]
 mod tests;

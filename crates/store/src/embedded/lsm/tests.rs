@@ -10,18 +10,19 @@ use model::Env;
 
 use super::engine::LsmEngine;
 use super::idle_compaction;
-use super::pinned_version::PinnedVersion;
 use crate::embedded::directory::Directory;
 use crate::embedded::engine::{Engine, Writes};
 use crate::embedded::store::EmbeddedStore;
 use crate::{
-    CACHE_BYTES_DEFAULT, Direction, Durability, EmbeddedOptions, KeyRange, Snapshot, Store as _,
+    CACHE_BYTES_DEFAULT, DirectReads, Direction, Durability, EmbeddedOptions, KeyRange, Snapshot,
+    Store as _,
 };
 
 fn options() -> EmbeddedOptions {
     EmbeddedOptions {
         durability: Durability::Fsync,
         cache_bytes: CACHE_BYTES_DEFAULT,
+        direct_reads: DirectReads::Compared,
         env: Env::system(),
     }
 }
@@ -68,8 +69,7 @@ fn a_snapshot_shows_what_was_deleted_and_merged_away_since() {
 fn tables_are_those_of_the_snapshots_that_were_taken_with_them() {
     let folder = tempfile::tempdir().unwrap();
     let engine = open(&folder);
-    let is_found =
-        |seqno| PinnedVersion::find(&engine.keyspace, &engine.version_log, seqno).is_some();
+    let is_found = |seqno| engine.direct_reader.can_read(&engine.keyspace, seqno);
     let look = || {
         engine.snapshot();
         engine.database.visible_seqno()
@@ -176,10 +176,8 @@ fn runs_of_several_tables_are_read_from_both_ends() {
     map.extend([("b", "2"), ("z", "2")].map(|(key, value)| (key.into(), value.into())));
     map.remove("l".as_bytes());
     let snapshot = engine.snapshot();
-    let pinned =
-        PinnedVersion::find(&engine.keyspace, &engine.version_log, engine.database.visible_seqno())
-            .unwrap();
-    let n_tables: Vec<usize> = pinned.tables_of(&KeyRange::all()).iter().map(Vec::len).collect();
+    let n_tables =
+        engine.direct_reader.run_lengths(&engine.keyspace, engine.database.visible_seqno());
     // The engine may have moved the first two down a level meanwhile.
     assert!(
         n_tables == [3] || n_tables == [1, 2],

@@ -1,4 +1,4 @@
-//! Adaptive busy polling: a thread that has just answered polls the sockets for up to 200 µs before it parks.
+//! Adaptive busy polling: a thread that has just answered polls the sockets for a while (`--busy-poll`) before it parks.
 //!
 //! A client that sends one request after another sends the next within a tenth of a millisecond, and waking a parked thread
 //! and its core takes longer than a point read. It spins only when no request is in flight and another core is free, and
@@ -10,23 +10,19 @@
 use std::{
     cell::Cell,
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     thread,
     time::Duration,
 };
 
+use gateway::TrafficObserver;
 use model::Env;
+use tokio::net::{TcpListener, TcpStream};
 
 #[cfg(target_os = "linux")]
 use linux::Sockets;
 #[cfg(not(target_os = "linux"))]
 use other::Sockets;
-
-// Limit: how long one spin lasts, counted from the answer.
-const SPIN_MAX: Duration = Duration::from_micros(200);
 
 /// A request that comes sooner after several answers is concurrent load; one client with several connections takes longer.
 const CROWD_GAP: Duration = Duration::from_micros(30);
@@ -53,7 +49,9 @@ thread_local! {
 }
 
 /// Polls for the next request before a thread parks.
-pub struct BusyPoll {
+pub(crate) struct BusyPoll {
+    /// How long one spin lasts at most.
+    spin_max: Duration,
     sockets: Option<Sockets>,
     env: Env,
     n_open: AtomicUsize,
@@ -75,18 +73,6 @@ struct Backoff {
     n_passed: AtomicU32,
 }
 
-/// A connection while it is open.
-pub(crate) struct Open {
-    busy_poll: Arc<BusyPoll>,
-    is_polled: bool,
-}
-
-/// A request in flight.
-pub(crate) struct InFlight<'l> {
-    busy_poll: &'l BusyPoll,
-    number: u64,
-}
-
 /// How a spin ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SpinResult {
@@ -97,11 +83,12 @@ enum SpinResult {
 }
 
 impl BusyPoll {
-    /// Makes one for this machine. It never spins where there is only one core.
-    pub fn new(env: Env) -> BusyPoll {
+    /// Makes one that spins for up to `spin_max` after an answer. It never spins where there is only one core.
+    pub(crate) fn new(spin_max: Duration, env: Env) -> BusyPoll {
         let n_cores = thread::available_parallelism().map_or(1, usize::from);
         let sockets = if n_cores > 1 { Sockets::new() } else { None };
         BusyPoll {
+            spin_max,
             sockets,
             env,
             n_open: AtomicUsize::new(0),
@@ -114,7 +101,7 @@ impl BusyPoll {
     }
 
     /// To be called by an idle thread of the runtime, before it parks.
-    pub fn before_park(&self) {
+    pub(crate) fn before_park(&self) {
         self.spin();
     }
 
@@ -153,37 +140,54 @@ impl BusyPoll {
             if self.is_busy() {
                 return SpinResult::CutShort;
             }
-            if self.since(answered) > SPIN_MAX {
+            if self.since(answered) > self.spin_max {
                 break;
             }
         }
         SpinResult::Miss
     }
+}
 
+impl TrafficObserver for BusyPoll {
     /// Polls for new connections too.
-    pub(crate) fn watch_listener(&self, listener: &tokio::net::TcpListener) {
+    fn listens(&self, listener: &TcpListener) {
         if let Some(sockets) = &self.sockets {
             // Without it a new client waits until the spin ends.
             sockets.add(listener);
         }
     }
 
-    /// Polls a connection as long as what this returns lives.
-    pub(crate) fn watch(self: &Arc<BusyPoll>, stream: &tokio::net::TcpStream) -> Open {
+    /// Polls the connection; returns whether that is possible.
+    fn opened(&self, stream: &TcpStream) -> bool {
         let has_room = self.n_open.fetch_add(1, Ordering::Relaxed) < CONNECTIONS_MAX;
         let sockets = self.sockets.as_ref().filter(|_| has_room);
         let is_polled = sockets.is_some_and(|sockets| sockets.add(stream));
         if !is_polled {
             self.n_unpolled.fetch_add(1, Ordering::Relaxed);
         }
-        Open { busy_poll: Arc::clone(self), is_polled }
+        is_polled
     }
 
-    /// Counts a request as in flight as long as what this returns lives.
-    pub(crate) fn begin(&self) -> InFlight<'_> {
+    fn closed(&self, is_polled: bool) {
+        self.n_open.fetch_sub(1, Ordering::Relaxed);
+        if !is_polled {
+            self.n_unpolled.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn began(&self) -> u64 {
         let number = self.n_begun.fetch_add(1, Ordering::Relaxed);
         BEGUN.set(Some(number));
-        InFlight { busy_poll: self, number }
+        number
+    }
+
+    fn ended(&self, number: u64) {
+        self.n_ended.fetch_add(1, Ordering::Relaxed);
+        N_ENDED.set(N_ENDED.get().saturating_add(1));
+        // One that began on another thread says nothing about where the next one comes.
+        if BEGUN.get() == Some(number) && self.sockets.is_some() {
+            ANSWERED.set(Some(self.env.monotonic()));
+        }
     }
 }
 
@@ -205,26 +209,6 @@ impl Backoff {
         };
         self.n_misses.store(n_misses, Ordering::Relaxed);
         self.n_passed.store(0, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.busy_poll.n_open.fetch_sub(1, Ordering::Relaxed);
-        if !self.is_polled {
-            self.busy_poll.n_unpolled.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.busy_poll.n_ended.fetch_add(1, Ordering::Relaxed);
-        N_ENDED.set(N_ENDED.get().saturating_add(1));
-        // One that began on another thread says nothing about where the next one comes.
-        if BEGUN.get() == Some(self.number) && self.busy_poll.sockets.is_some() {
-            ANSWERED.set(Some(self.busy_poll.env.monotonic()));
-        }
     }
 }
 
@@ -291,14 +275,17 @@ mod other {
 #[cfg(target_os = "linux")]
 mod tests {
     use tokio::io::AsyncWriteExt as _;
-    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 
     /// One that lingers whatever the machine, until it has looked often enough.
-    fn patient() -> Arc<BusyPoll> {
-        let busy_poll = BusyPoll::new(Env::fixed(1, 0));
-        Arc::new(BusyPoll { sockets: Sockets::new(), ..busy_poll })
+    fn patient() -> BusyPoll {
+        let busy_poll = BusyPoll::new(Duration::from_micros(200), Env::fixed(1, 0));
+        BusyPoll { sockets: Sockets::new(), ..busy_poll }
+    }
+
+    fn answer(busy_poll: &BusyPoll) {
+        busy_poll.ended(busy_poll.began());
     }
 
     async fn connection() -> (TcpStream, TcpStream) {
@@ -309,7 +296,7 @@ mod tests {
 
     /// Answers once, then has nothing to do.
     fn answer_and_rest(busy_poll: &BusyPoll) -> Option<SpinResult> {
-        drop(busy_poll.begin());
+        answer(busy_poll);
         busy_poll.spin()
     }
 
@@ -317,7 +304,7 @@ mod tests {
     async fn a_hit_is_followed_by_other_spins() {
         let busy_poll = patient();
         let (mut client, server) = connection().await;
-        let _open = busy_poll.watch(&server);
+        busy_poll.opened(&server);
         client.write_all(b"GET").await.unwrap();
         server.readable().await.unwrap();
         for _ in 0..10 {
@@ -330,7 +317,7 @@ mod tests {
     async fn misses_back_off_until_a_hit() {
         let busy_poll = patient();
         let (mut client, server) = connection().await;
-        let _open = busy_poll.watch(&server);
+        busy_poll.opened(&server);
         let spins = |n_answers| -> Vec<SpinResult> {
             (0..n_answers).filter_map(|_| answer_and_rest(&busy_poll)).collect()
         };
@@ -347,16 +334,16 @@ mod tests {
     async fn nobody_lingers_while_others_may_wait() {
         let busy_poll = patient();
         let (_client, server) = connection().await;
-        let open = busy_poll.watch(&server);
-        let other = busy_poll.begin();
+        let is_polled = busy_poll.opened(&server);
+        let other = busy_poll.began();
         assert_eq!(answer_and_rest(&busy_poll), None, "a request is under way");
-        drop(other);
+        busy_poll.ended(other);
         assert_eq!(busy_poll.spin(), None, "it was not the last to begin");
-        let crowd: Vec<_> = (0..CONNECTIONS_MAX).map(|_| busy_poll.watch(&server)).collect();
+        let crowd: Vec<_> = (0..CONNECTIONS_MAX).map(|_| busy_poll.opened(&server)).collect();
         assert_eq!(answer_and_rest(&busy_poll), None, "some connections are not seen");
-        drop(crowd);
+        crowd.into_iter().for_each(|is_polled| busy_poll.closed(is_polled));
         assert_eq!(answer_and_rest(&busy_poll), Some(SpinResult::Miss));
-        drop(open);
+        busy_poll.closed(is_polled);
         assert_eq!(busy_poll.n_open.load(Ordering::Relaxed), 0);
     }
 
@@ -365,12 +352,12 @@ mod tests {
     async fn a_crowd_comes_by_itself() {
         let busy_poll = patient();
         let (mut client, server) = connection().await;
-        let _open = busy_poll.watch(&server);
+        busy_poll.opened(&server);
         client.write_all(b"GET").await.unwrap();
         server.readable().await.unwrap();
         let rest_after_two = |gap| {
-            drop(busy_poll.begin());
-            drop(busy_poll.begin());
+            answer(&busy_poll);
+            answer(&busy_poll);
             busy_poll.env.advance(gap);
             busy_poll.spin()
         };
@@ -385,15 +372,15 @@ mod tests {
     #[test]
     fn a_request_that_changed_its_thread_is_not_waited_for() {
         let busy_poll = patient();
+        let under_way = busy_poll.began();
         thread::scope(|scope| {
-            let under_way = busy_poll.begin();
             scope.spawn(|| {
-                drop(under_way);
+                busy_poll.ended(under_way);
                 assert_eq!(ANSWERED.get(), None);
             });
         });
         assert_eq!(ANSWERED.get(), None);
-        drop(busy_poll.begin());
+        answer(&busy_poll);
         assert!(ANSWERED.get().is_some());
     }
 }

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use fjall::{LsmError, Slice};
 use lsm_tree::InternalValue;
 
-use super::engine::to_error;
+use crate::embedded::lsm::engine::to_error;
 use crate::{Direction, KeyValue, Result};
 
 /// A version of a key, or why it could not be read.

@@ -15,36 +15,19 @@ use super::merge_iterator::{MergeIterator, SortedRun, VersionResult, Versions};
 use super::pinned_version::PinnedVersion;
 use crate::{Direction, KeyRange};
 
-/// A prepared bulk scan: the range, and the pinned version to read it in.
-pub(super) struct DirectBulkScan {
-    range: KeyRange,
-    seqno: SeqNo,
-    pinned: PinnedVersion,
-}
-
-impl DirectBulkScan {
-    /// Prepares to read `range` as a snapshot at `seqno` shows it, in the version that is pinned for it.
-    pub(super) fn new(range: KeyRange, seqno: SeqNo, pinned: PinnedVersion) -> DirectBulkScan {
-        DirectBulkScan { range, seqno, pinned }
+/// Reads `range` as a snapshot at `seqno` shows it, in the version that is pinned for it.
+pub(super) fn read(pinned: &PinnedVersion, range: &KeyRange, seqno: SeqNo) -> MergeIterator {
+    let mut runs: Vec<SortedRun> =
+        pinned.in_memory(range, Direction::Forward, seqno).into_iter().collect();
+    for tables in pinned.tables_of(range) {
+        let (is_only, range) = (tables.len() == 1, range.clone());
+        let versions = tables.into_iter().flat_map(move |it| versions_of(&it, &range, is_only));
+        let is_shown = move |found: &VersionResult| {
+            found.as_ref().map_or(true, |version| version.key.seqno < seqno)
+        };
+        runs.push(SortedRun::new(versions.filter(is_shown)));
     }
-
-    /// Reads a range; `None` if it was not prepared.
-    pub(super) fn read(&self, range: &KeyRange) -> Option<MergeIterator> {
-        if range.is_empty() || !self.range.covers(range) {
-            return None;
-        }
-        let mut runs: Vec<SortedRun> =
-            self.pinned.in_memory(range, Direction::Forward, self.seqno).into_iter().collect();
-        for tables in self.pinned.tables_of(range) {
-            let (is_only, range, seqno) = (tables.len() == 1, range.clone(), self.seqno);
-            let versions = tables.into_iter().flat_map(move |it| versions_of(&it, &range, is_only));
-            let is_shown = move |found: &VersionResult| {
-                found.as_ref().map_or(true, |version| version.key.seqno < seqno)
-            };
-            runs.push(SortedRun::new(versions.filter(is_shown)));
-        }
-        Some(MergeIterator::new(runs, Direction::Forward))
-    }
+    MergeIterator::new(runs, Direction::Forward)
 }
 
 /// The versions of the range in one table. The only table of a run is read by range, because most of it may lie outside.
