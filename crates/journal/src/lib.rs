@@ -3,7 +3,8 @@
 //! A journal is one physical partition, or the catalog: numbered entries, and now and then a base, which is the whole state
 //! as of one number. The doors are three traits of one engine: [`Journal`] (entries), [`Bases`] and [`Sessions`];
 //! [`Engine`] is all three.
-//! [`postgres`] is the engine of servers, [`memory`] one for tests and simulation that fails on demand.
+//! [`postgres`] is the engine of servers, [`memory`] one for tests and simulation that
+//! fails on demand. [`lease`] says who may answer from memory.
 //!
 //! Invariants, for every engine:
 //! - Fencing by epoch: an entry is appended only under the epoch that its journal has at that moment, and only behind the
@@ -12,7 +13,7 @@
 //! - An open that is acknowledged has seen every append that was or will ever be acknowledged under earlier epochs.
 //! - A base is there whole or not at all, and trimming keeps what any of the two newest confirmed bases needs.
 //!
-//! Deliberately absent: what entries mean (the replicated store), clocks and leases of the engine, locks held between calls.
+//! Deliberately absent: what entries mean (the replicated store), clocks of the engine, locks held between calls.
 #![warn(missing_docs)]
 
 mod base;
@@ -20,6 +21,7 @@ mod contract;
 mod entry;
 mod error;
 mod ids;
+pub mod lease;
 mod member;
 pub mod memory;
 pub mod postgres;

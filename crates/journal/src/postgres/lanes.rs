@@ -34,7 +34,7 @@ FROM (SELECT id, epoch FROM orrery.journal WHERE id = $1::bigint AND epoch = $2:
 WHERE CASE WHEN $3::bigint = 1
   THEN (SELECT p.number FROM orrery.entry p WHERE p.journal = $1 LIMIT 1) IS NULL
   ELSE (SELECT p.chain FROM orrery.entry p WHERE p.journal = $1 AND p.number = $3 - 1) = $4::bigint END
-ON CONFLICT DO NOTHING RETURNING journal, number";
+ON CONFLICT DO NOTHING RETURNING journal, number, epoch, chain";
 
 /// The same for several journals, whose rows are locked in the order of their ids. Scalar subqueries, because a planner may
 /// turn EXISTS into a hash of the whole table.
@@ -49,7 +49,7 @@ WHERE CASE WHEN e.number = 1
   THEN (SELECT p.number FROM orrery.entry p WHERE p.journal = e.journal LIMIT 1) IS NULL
   ELSE (SELECT p.chain FROM orrery.entry p WHERE p.journal = e.journal AND p.number = e.number - 1)
     = e.before END
-ON CONFLICT DO NOTHING RETURNING journal, number";
+ON CONFLICT DO NOTHING RETURNING journal, number, epoch, chain";
 
 /// An entry that waits for its statement.
 struct Waiting {
@@ -62,6 +62,14 @@ struct Waiting {
 struct Queue {
     waiting: Mutex<VecDeque<Waiting>>,
     has_more: Notify,
+}
+
+/// Journal, number, epoch and chain: two entries that compete for a number may come in one statement.
+type Key = [i64; 4];
+
+fn key(append: &Append) -> Key {
+    let position = append.position();
+    [append.journal.get(), position.number, append.epoch.get(), position.chain.get()].map(signed)
 }
 
 /// All lanes of an engine. Dropping it ends their tasks when they have answered what waits.
@@ -146,8 +154,8 @@ async fn serve(queue: Arc<Queue>, connector: Arc<Connector>) {
     }
 }
 
-/// Sends a group. Returns the journals and numbers of the entries that are in.
-async fn send(connection: &mut Connection, group: &[Waiting]) -> Result<Vec<(i64, i64)>, Failed> {
+/// Sends a group. Returns which entries are in.
+async fn send(connection: &mut Connection, group: &[Waiting]) -> Result<Vec<Key>, Failed> {
     let column = |of: fn(&Append) -> u64| -> Vec<i64> {
         group.iter().map(|waiting| signed(of(&waiting.append))).collect()
     };
@@ -167,7 +175,7 @@ async fn send(connection: &mut Connection, group: &[Waiting]) -> Result<Vec<(i64
         connection.run(APPEND_GROUP, &parameters).await?
     };
     rows.iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .map(|row| Ok([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?]))
         .collect::<Result<_, _>>()
         .map_err(|error: tokio_postgres::Error| Failed::InDoubt(error.to_string()))
 }
@@ -176,10 +184,9 @@ fn as_slice(bytes: &Bytes) -> &[u8] {
     bytes
 }
 
-fn answer(group: Vec<Waiting>, answers: &Result<Vec<(i64, i64)>, Failed>) {
+fn answer(group: Vec<Waiting>, answers: &Result<Vec<Key>, Failed>) {
     for waiting in group {
-        let append = &waiting.append;
-        let entry = (signed(append.journal.get()), signed(append.after.number + 1));
+        let entry = key(&waiting.append);
         let outcome = match answers {
             Ok(entries) if entries.contains(&entry) => Outcome::Appended,
             Ok(_) => Outcome::InDoubt("another epoch, or another history".into()),

@@ -57,6 +57,7 @@ contract! {
     an_entry_is_taken_only_under_the_epoch_of_its_journal,
     of_two_openers_one_wins,
     an_entry_is_taken_only_behind_the_one_that_it_names,
+    of_entries_that_compete_for_a_number_one_is_taken,
     journals_in_one_statement_do_not_know_each_other,
     a_seal_stops_everybody_until_it_is_lifted_by_its_name,
     reads_are_bounded_and_begin_where_they_are_told,
@@ -160,6 +161,30 @@ async fn an_entry_is_taken_only_behind_the_one_that_it_names(engine: Arc<dyn Eng
     }
     assert_eq!(read(engine, JOURNAL, 1).await.len(), 2);
     assert_eq!(engine.append(entry(JOURNAL, opened.epoch, end, "c")).await, Outcome::Appended);
+}
+
+async fn of_entries_that_compete_for_a_number_one_is_taken(engine: Arc<dyn Engine>) {
+    let old = begin(&*engine, JOURNAL).await;
+    let new = open(&*engine, JOURNAL, OTHER).await;
+    let mut position = new.last.position;
+    for round in 0..30 {
+        let compete = |number: u64| {
+            let epoch = if number.is_multiple_of(2) { old.epoch } else { new.epoch };
+            let append = entry(JOURNAL, epoch, position, &format!("{number} of {round}"));
+            (append.position(), engine.append(append))
+        };
+        let mut taken = Vec::new();
+        for (position, answer) in (0..9).map(compete).collect::<Vec<_>>() {
+            if answer.await == Outcome::Appended {
+                taken.push(position);
+            }
+        }
+        let last = engine.last(JOURNAL).await.unwrap().unwrap();
+        assert!(taken.len() <= 1, "{taken:?}");
+        assert!(taken.iter().all(|it| *it == last.position && last.epoch == new.epoch));
+        position = last.position;
+    }
+    assert!(position.number > 5);
 }
 
 async fn journals_in_one_statement_do_not_know_each_other(engine: Arc<dyn Engine>) {

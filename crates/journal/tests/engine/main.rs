@@ -2,5 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
 mod contract;
+mod faults;
 mod parts;
+mod postgres;
+mod proxy;
 mod server;
+mod takeover;
