@@ -161,6 +161,20 @@ pub(crate) enum Error {
     #[error("{}", .0.message)]
     Injected(InjectedFailure),
 
+    // What the explorer asks.
+    #[error("The explorer is switched off on this server (--explorer off).")]
+    ExplorerOff,
+    #[error("The explorer has no such file.")]
+    ExplorerFile,
+    #[error("There is no session, or it is over: sign in at /_explorer/.")]
+    SessionMissing,
+    #[error("This is not a key of the account.")]
+    SessionKey,
+    #[error("Sessions are for the explorer: the header x-orrery-explorer is missing.")]
+    SessionMark,
+    #[error("This session is read-only: sign in with a key that may write.")]
+    SessionReadOnly,
+
     // What went wrong on our side.
     #[error("The request did not complete within the allowed time.")]
     Timeout,
@@ -185,15 +199,22 @@ impl Failure for Error {
             | Self::SignatureMismatch { .. }
             | Self::IdentityDisabled
             | Self::IdentityInvalid(_)
-            | Self::ManagementKey => Status::UNAUTHORIZED,
+            | Self::ManagementKey
+            | Self::SessionMissing
+            | Self::SessionKey => Status::UNAUTHORIZED,
             // Wire: substatus 5006, expired identity token.
             Self::IdentityExpired => Status { code: 401, sub: 5006 },
-            Self::OutsideDateWindow { .. } | Self::CorsDisabled | Self::OriginForeign => {
-                Status::FORBIDDEN
-            }
+            Self::OutsideDateWindow { .. }
+            | Self::CorsDisabled
+            | Self::OriginForeign
+            | Self::SessionMark
+            | Self::SessionReadOnly => Status::FORBIDDEN,
             Self::HostUnknown { .. } => Status::MISDIRECTED,
             Self::Token(error) => error.status(),
-            Self::NoCertificate | Self::ManagementRoute => Status::NOT_FOUND,
+            Self::NoCertificate
+            | Self::ManagementRoute
+            | Self::ExplorerOff
+            | Self::ExplorerFile => Status::NOT_FOUND,
             Self::Injected(failure) => failure.status,
             Self::MethodNotAllowed { .. } | Self::RouteMethod { .. } => Status::METHOD_NOT_ALLOWED,
             Self::Session(error) => error.status(),

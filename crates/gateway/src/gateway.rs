@@ -38,7 +38,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
         state: Arc::new(State {
             account,
             options,
-            has_well_known_key: keys.contains_text_of_any(WELL_KNOWN_KEY.as_bytes()),
+            has_well_known_key: keys.find_text(WELL_KNOWN_KEY.as_bytes()).is_some(),
             keys,
             metrics: Metrics::new(),
             faults: Faults::default(),

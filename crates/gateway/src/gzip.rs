@@ -62,15 +62,20 @@ pub(crate) fn encode(response: Response<Full<Bytes>>, body: &Bytes) -> Response<
     if !is_success || body.len() < BYTES_MIN {
         return response;
     }
-    let Some(smaller) = deflate(body) else { return response };
+    let Some(smaller) = deflate(body, Compression::fast()) else { return response };
     let (mut parts, _) = response.into_parts();
     parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     parts.headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
     Response::from_parts(parts, Full::new(smaller))
 }
 
-fn deflate(body: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 2), Compression::fast());
+/// Compresses what is sent again and again; `None` if that makes it no smaller.
+pub(crate) fn deflate_best(body: &[u8]) -> Option<Bytes> {
+    deflate(body, Compression::best())
+}
+
+fn deflate(body: &[u8], level: Compression) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 2), level);
     encoder.write_all(body).ok()?;
     let smaller = encoder.finish().ok()?;
     (smaller.len() < body.len()).then(|| smaller.into())
@@ -83,7 +88,7 @@ mod tests {
     use super::*;
 
     fn gzip(body: &[u8]) -> Bytes {
-        deflate(body).unwrap()
+        deflate(body, Compression::fast()).unwrap()
     }
 
     #[test]

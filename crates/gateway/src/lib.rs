@@ -21,6 +21,7 @@ pub mod certificate;
 mod cors;
 mod detach_on_drop;
 mod error;
+mod explorer;
 #[doc(hidden)]
 pub mod fuzz;
 mod gateway;
@@ -44,6 +45,7 @@ mod traffic;
 pub use self::{
     answers::answer_table,
     auth::{KeyError, Keys, WELL_KNOWN_KEY},
+    explorer::Explorer,
     gateway::{Gateway, app},
     headers::{HeaderFact, Treatment, header_table},
     options::{Cors, DateWindow, GatewayOptions, Limits},

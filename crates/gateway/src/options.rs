@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use model::Env;
 
-use crate::{auth::Keys, traffic::TrafficObserver};
+use crate::{auth::Keys, explorer::Explorer, traffic::TrafficObserver};
 
 /// How the gateway behaves. Start from [`GatewayOptions::new`] and change fields.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -32,6 +32,7 @@ pub struct GatewayOptions {
     pub is_self_signed: bool,
     /// What `/_explorer/emulator.pem` hands out.
     pub certificate_pem: Option<String>,
+    pub explorer: Explorer,
     pub cors: Cors,
     /// Compresses large answers for clients that accept gzip.
     pub gzip: bool,
@@ -147,6 +148,7 @@ impl GatewayOptions {
             tls: None,
             is_self_signed: false,
             certificate_pem: None,
+            explorer: Explorer::On,
             cors: Cors::Off,
             gzip: false,
             limits: Limits::default(),

@@ -40,12 +40,41 @@ pub(crate) fn check_page(
     if origin.is_some_and(|origin| options.cors.allows(origin)) {
         return Ok(());
     }
-    let is_cross_site = headers.get(FETCH_SITE).is_some_and(|site| {
+    let is_foreign = origin.is_some_and(|origin| !is_own_origin(origin, uri, headers));
+    if is_from_another_site(headers) || is_foreign { Err(Error::OriginForeign) } else { Ok(()) }
+}
+
+/// Refuses a request that did not come from a page of this very server, as far as the browser says. Origins that the
+/// operator allows are others still: sessions of the explorer are not for them.
+pub(crate) fn check_own_page(
+    options: &GatewayOptions,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Error> {
+    let is_own = |origin: &HeaderValue| {
+        is_own_origin(origin, uri, headers) || is_public_origin(origin, options, headers)
+    };
+    let is_foreign = headers.get_all(header::ORIGIN).iter().any(|origin| !is_own(origin));
+    if is_from_another_site(headers) || is_foreign { Err(Error::OriginForeign) } else { Ok(()) }
+}
+
+/// Behind a proxy the browser knows another name than the one that reaches us.
+fn is_public_origin(origin: &HeaderValue, options: &GatewayOptions, headers: &HeaderMap) -> bool {
+    let authority = |url: &str| {
+        url.split_once("://").map(|(_, rest)| rest.trim_end_matches('/').to_ascii_lowercase())
+    };
+    let Some(origin) = origin.to_str().ok().and_then(authority) else { return false };
+    let forwarded = headers.get("x-forwarded-host").filter(|_| options.trust_forwarded);
+    let forwarded = forwarded.and_then(|it| it.to_str().ok()?.split(',').next().map(str::trim));
+    options.public_endpoint.as_deref().and_then(authority).is_some_and(|it| it == origin)
+        || forwarded.is_some_and(|it| it.eq_ignore_ascii_case(&origin))
+}
+
+fn is_from_another_site(headers: &HeaderMap) -> bool {
+    headers.get(FETCH_SITE).is_some_and(|site| {
         site.as_bytes().eq_ignore_ascii_case(b"cross-site")
             || site.as_bytes().eq_ignore_ascii_case(b"same-site")
-    });
-    let is_foreign = origin.is_some_and(|origin| !is_own_origin(origin, uri, headers));
-    if is_cross_site || is_foreign { Err(Error::OriginForeign) } else { Ok(()) }
+    })
 }
 
 /// Says whether a page came from the very host and port that it calls.

@@ -29,6 +29,7 @@ use crate::{
     auth, body, cors,
     detach_on_drop::DetachOnDrop,
     error::{self, Error},
+    explorer::{self, session},
     gateway::State,
     gzip,
     headers::{Name, RequestHeaders, response, writer::HeaderWriter},
@@ -44,9 +45,6 @@ use crate::{
 /// What those hear who only ask whether there is a server.
 const READY: &[u8] = b"{\"ready\":true}";
 const ALIVE: &[u8] = b"{\"alive\":true}";
-
-/// Stands where the official emulator has its explorer: scripts wait for that page.
-const EXPLORER: &[u8] = include_bytes!("explorer.html");
 
 /// Whether there is room for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -224,14 +222,20 @@ where
     if state.has_well_known_key && !arrival.is_direct {
         origin::check_host(&state.options, &parts.uri, &parts.headers)?;
     }
-    if let Some(page) = page(state, parts)? {
+    if let Some(page) = page(state, parts, arrival)? {
         *asked = Reply::new(Action::Page);
         return Ok((page, Answer::Page));
+    }
+    if let Some(rest) = explorer::below(parts.uri.path()) {
+        *asked = Reply::new(Action::Page);
+        // Boxed, as below.
+        let answered = Box::pin(explorer::answer(state, parts, body, arrival, rest)).await;
+        return Ok((answered?, Answer::Page));
     }
     if manage::is_managed(parts.uri.path()) {
         *asked = Reply::new(Action::Manage);
         // Boxed: the future of every request has room for this one in it otherwise.
-        return match Box::pin(manage::answer(state, parts, body)).await {
+        return match Box::pin(manage::answer(state, parts, body, arrival)).await {
             Ok(done) => Ok((done.into_response(), Answer::Page)),
             Err(manage::Failed::Refused(error)) => Err(error.into()),
             Err(manage::Failed::Account(error)) => Err(Failure::Failed(error.into())),
@@ -249,12 +253,15 @@ where
         return Err(Error::QueryStringUnexpected.into());
     }
     let headers = RequestHeaders::collect(&parts.headers)?;
+    let is_session =
+        headers.raw(Name::Authorization).is_none() && session::is_meant(&parts.headers);
     // Wire: who waits for the server to start asks without a key, and wants any answer. A client that names its API
     // version and has no key is refused as everywhere.
     if target == Target::Account
         && parts.method == Method::GET
         && headers.raw(Name::Authorization).is_none()
         && headers.raw(Name::Version).is_none()
+        && !is_session
     {
         *asked = Reply::new(Action::Page);
         return Ok((
@@ -262,14 +269,12 @@ where
             Answer::Page,
         ));
     }
-    let principal = auth::authenticate(
-        &state.options,
-        &state.keys,
-        &state.account,
-        &parts.method,
-        &path,
-        &headers,
-    )?;
+    let principal = if is_session {
+        session::authenticate(state, &parts.uri, &parts.headers, arrival)?.principal()
+    } else {
+        let State { options, keys, account, .. } = &**state;
+        auth::authenticate(options, keys, account, &parts.method, &path, &headers)?
+    };
     if target == Target::Account && parts.method == Method::GET {
         *asked = Reply::new(Action::AccountRead);
         return Ok((account_read(state, parts, arrival)?, Answer::Account));
@@ -406,7 +411,11 @@ fn account_read(
 }
 
 /// Pages beside the protocol, open to everybody: probes, metrics, certificate, preflights.
-fn page(state: &State, parts: &Parts) -> Result<Option<Response<Full<Bytes>>>, Error> {
+fn page(
+    state: &State,
+    parts: &Parts,
+    arrival: Arrival,
+) -> Result<Option<Response<Full<Bytes>>>, Error> {
     if parts.method == Method::OPTIONS {
         return cors::preflight(&state.options.cors, &parts.headers).map(Some);
     }
@@ -423,20 +432,13 @@ fn page(state: &State, parts: &Parts) -> Result<Option<Response<Full<Bytes>>>, E
         "/ready" => content(StatusCode::OK, "application/json", Bytes::from_static(READY)),
         "/alive" => content(StatusCode::OK, "application/json", Bytes::from_static(ALIVE)),
         "/status" => content(StatusCode::OK, "application/json", status(state).into()),
-        "/_explorer" | "/_explorer/" | "/_explorer/index.html" => {
-            content(StatusCode::OK, "text/html; charset=utf-8", Bytes::from_static(EXPLORER))
-        }
         "/metrics" => {
-            let has_names =
-                state.options.names_in_metrics || manage::has_any_key(state, &parts.headers);
+            let has_names = state.options.names_in_metrics
+                || manage::caller(state, parts, arrival).is_ok_and(|it| it.is_some());
             let account = state.account.metrics();
             let unread = state.unsent.bytes();
             let text = state.metrics.text(&account, unread, &state.options.limits, has_names);
             content(StatusCode::OK, "text/plain; version=0.0.4", text.into())
-        }
-        "/_explorer/emulator.pem" => {
-            let pem = state.options.certificate_pem.clone().ok_or(Error::NoCertificate)?;
-            content(StatusCode::OK, "application/x-pem-file", pem.into())
         }
         _ => return Ok(None),
     };

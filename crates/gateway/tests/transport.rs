@@ -319,10 +319,10 @@ async fn pages_beside_the_protocol_need_no_key() {
     assert_eq!((alive.status, alive.text().as_str()), (200, "{\"alive\":true}"));
     let status = server.send(Call::get("/status").unsigned()).await.text();
     assert!(status.starts_with("{\"alive\":true,\"ready\":true"), "{status}");
-    for path in ["/_explorer/index.html", "/_explorer/", "/_explorer"] {
+    for path in ["/_explorer/index.html", "/_explorer/"] {
         let page = server.send(Call::get(path).unsigned()).await;
         assert_eq!(page.status, 200, "{path}");
-        assert!(page.text().contains("emulator.pem"), "{}", page.text());
+        assert!(page.text().starts_with("<!doctype html>"), "{}", page.text());
     }
     server.send(Call::post("/alive", "").unsigned()).await.assert_error(405);
     server.send(Call::create("a", r#"{"id":"1","pk":"a"}"#)).await;

@@ -154,6 +154,27 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) metrics_names: bool,
 
+    /// The page under /_explorer/: off removes it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        env = "ORRERY_EXPLORER",
+        default_value_t = ExplorerArgument::On,
+        help_heading = "Network"
+    )]
+    pub(crate) explorer: ExplorerArgument,
+
+    /// Folder that the files of that page are read from, for those who write it
+    #[arg(
+        long,
+        hide = true,
+        value_name = "DIR",
+        env = "ORRERY_EXPLORER_DIR",
+        help_heading = "Network"
+    )]
+    pub(crate) explorer_dir: Option<PathBuf>,
+
     /// Compress large answers for clients that accept gzip
     #[arg(long, env = "ORRERY_GZIP", value_parser = FalseyValueParser::new(), help_heading = "Network")]
     pub(crate) gzip: bool,
@@ -466,6 +487,12 @@ pub(crate) enum ConsistencyArgument {
     Session,
     ConsistentPrefix,
     Eventual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExplorerArgument {
+    On,
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

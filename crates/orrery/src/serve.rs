@@ -189,6 +189,7 @@ fn gateway(
         identity_tokens: settings.accepts_identity_tokens,
         gzip: settings.gzip,
         observer,
+        explorer: settings.explorer.clone(),
         ..options
     };
     Ok(gateway::app(account, options))
@@ -341,6 +342,9 @@ fn announce(
     let mut out = std::io::stdout().lock();
     writeln!(out, "Orrery {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "  endpoint     https://{shown}/  or  http://{shown}/")?;
+    if settings.explorer != gateway::Explorer::Off {
+        writeln!(out, "  explorer     https://{shown}/_explorer/")?;
+    }
     if let Some(endpoint) = &settings.public_endpoint {
         writeln!(out, "               shown to clients as {endpoint}")?;
     }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use account::{Consistency, Enforcement, RelocationOptions};
 use anyhow::{Context as _, Result, bail, ensure};
+use gateway::Explorer;
 use store::{DirectReads, Durability};
 
 use crate::arguments::{
     ConsistencyArgument, DirectReadsArgument, DurabilityArgument, EnforcementArgument,
-    ServeArguments,
+    ExplorerArgument, ServeArguments,
 };
 use crate::emulator::{CertificateCopy, HEALTH_PORT as HEALTH_PORT_IMPLIED};
 use crate::keys::AccountKeys;
@@ -76,6 +77,7 @@ pub(crate) struct Settings {
     pub(crate) public_endpoint: Option<String>,
     pub(crate) accepts_identity_tokens: bool,
     pub(crate) gzip: bool,
+    pub(crate) explorer: Explorer,
     /// Ports beside the main one.
     pub(crate) direct_ports: Vec<u16>,
     pub(crate) consistency: Consistency,
@@ -161,6 +163,7 @@ impl Settings {
             public_endpoint: arguments.public_endpoint.as_deref().map(endpoint).transpose()?,
             accepts_identity_tokens: arguments.accept_identity_tokens,
             gzip: arguments.gzip,
+            explorer: explorer(arguments),
             connections_max: count(arguments.connections),
             connections_per_address_max: arguments.connections_per_address.map(count),
             allowed_hosts: allowed_hosts(arguments)?,
@@ -195,6 +198,17 @@ fn own_certificate(arguments: &ServeArguments) -> Option<OwnCertificate> {
     }
     let (chain, key) = (arguments.tls_cert.clone()?, arguments.tls_key.clone()?);
     Some(OwnCertificate::Pem { chain, key })
+}
+
+/// Scripts for the official emulators switch their explorer off by a variable or option of its own.
+fn explorer(arguments: &ServeArguments) -> Explorer {
+    let is_off = arguments.explorer == ExplorerArgument::Off
+        || arguments.emulator.enable_explorer == Some(false);
+    match &arguments.explorer_dir {
+        _ if is_off => Explorer::Off,
+        Some(folder) => Explorer::Folder(folder.clone()),
+        None => Explorer::On,
+    }
 }
 
 fn count(number: u32) -> usize {
@@ -408,6 +422,21 @@ mod tests {
         let us = |asked, n_cores| busy_poll(asked, n_cores).map_or(0, |time| time.as_micros());
         assert_eq!([us(None, 2), us(None, 3), us(None, 4), us(None, 64)], [0, 0, 200, 200]);
         assert_eq!([us(Some(50), 2), us(Some(0), 64)], [50, 0]);
+    }
+
+    #[test]
+    fn the_explorer_can_be_switched_off() {
+        #[rustfmt::skip]
+        let table: [(&[&str], Explorer); 5] = [
+            (&[], Explorer::On),
+            (&["--explorer", "off"], Explorer::Off),
+            (&["--enable-explorer", "false"], Explorer::Off),
+            (&["--explorer-dir", "page"], Explorer::Folder("page".into())),
+            (&["--explorer-dir", "page", "--explorer", "off"], Explorer::Off),
+        ];
+        for (options, expected) in table {
+            assert_eq!(resolve(options).unwrap().explorer, expected, "{options:?}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) enum Access {
 }
 
 #[derive(Clone)]
-pub(super) struct Key {
+pub(crate) struct Key {
     access: Access,
     /// HMAC with the key already mixed in; cloning it is cheaper than keying anew.
     state: Hmac<Sha256>,
@@ -83,7 +83,7 @@ impl KeyRing {
         KeyRing { keys: Vec::new() }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Key> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Key> {
         self.keys.iter()
     }
 
@@ -94,9 +94,13 @@ impl KeyRing {
         all.fold(false, |found, key| is_equal(key.text.as_bytes(), text) | found)
     }
 
-    /// Says whether `text` is one of the keys, those that only read included.
-    pub(crate) fn contains_text_of_any(&self, text: &[u8]) -> bool {
-        self.keys.iter().fold(false, |found, key| is_equal(key.text.as_bytes(), text) | found)
+    /// The key that `text` is, be it one that only reads.
+    pub(crate) fn find_text(&self, text: &[u8]) -> Option<&Key> {
+        // Every key is compared, so that time says nothing about which one matched.
+        self.keys.iter().fold(None, |found, key| {
+            let is_it = is_equal(key.text.as_bytes(), text);
+            if is_it { found.or(Some(key)) } else { found }
+        })
     }
 }
 
@@ -124,18 +128,18 @@ impl Key {
         Ok(Key { access, state, text: text.into() })
     }
 
-    pub(super) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> Access {
         self.access
     }
 
     /// A fresh HMAC computation under this key.
-    pub(super) fn mac(&self) -> Hmac<Sha256> {
+    pub(crate) fn mac(&self) -> Hmac<Sha256> {
         self.state.clone()
     }
 }
 
 impl Access {
-    pub(super) fn principal(self) -> Principal {
+    pub(crate) fn principal(self) -> Principal {
         match self {
             Access::All => Principal::Master,
             Access::ReadOnly => Principal::ReadOnly,

@@ -12,7 +12,7 @@ mod master;
 use account::{Account, Principal};
 use http::Method;
 
-pub(crate) use self::key::KeyRing;
+pub(crate) use self::key::{Access, Key, KeyRing};
 pub use self::key::{KeyError, Keys, WELL_KNOWN_KEY};
 use self::{header::Credential, master::Signature};
 use crate::{

@@ -24,7 +24,10 @@ use http_body_util::Full;
 use hyper::body::Body;
 use model::{Object, Value, json};
 
-use crate::{body, error::Error, gateway::State, origin};
+use crate::{
+    account_document::Arrival, auth::Access, body, error::Error, explorer::session, gateway::State,
+    origin,
+};
 use emulator::EmulatorRoute;
 pub(crate) use emulator::Operations;
 use faults::Rule;
@@ -93,25 +96,28 @@ pub(crate) fn is_managed(path: &str) -> bool {
 }
 
 /// Answers a management call.
-pub(crate) async fn answer<B>(state: &Arc<State>, parts: &Parts, body: B) -> Result<Done, Failed>
+pub(crate) async fn answer<B>(
+    state: &Arc<State>,
+    parts: &Parts,
+    body: B,
+    arrival: Arrival,
+) -> Result<Done, Failed>
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
     if let Some(route) = EmulatorRoute::parse(parts.uri.path()) {
-        let answer = answer_emulator(state, parts, body, route).await;
+        let answer = answer_emulator(state, parts, body, arrival, route).await;
         return Ok(answer.unwrap_or_else(|failed| emulator::failure(&failed)));
     }
     // A page that knows the key still is no page of ours.
     if !parts.method.is_safe() {
         origin::check_page(&state.options, &parts.uri, &parts.headers)?;
     }
-    if !has_any_key(state, &parts.headers) {
-        return Err(Error::ManagementKey.into());
-    }
+    let caller = caller(state, parts, arrival)?.ok_or(Error::ManagementKey)?;
     let path = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
     let route = Route::parse(path)?;
     if !route.only_reads(&parts.method) {
-        check_key(state, &parts.headers)?;
+        caller.check_writes()?;
     }
     let parameters = Parameters::parse(parts.uri.query(), route.parameters())?;
     let limits = &state.options.limits;
@@ -125,14 +131,17 @@ async fn answer_emulator<B>(
     state: &Arc<State>,
     parts: &Parts,
     body: B,
+    arrival: Arrival,
     route: EmulatorRoute,
 ) -> Result<Done, Failed>
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
+    let caller = caller(state, parts, arrival).and_then(|it| it.ok_or(Error::ManagementKey));
+    let caller = caller.and_then(|caller| caller.check_writes());
     if !state.has_well_known_key {
-        check_key(state, &parts.headers)?;
-    } else if check_key(state, &parts.headers).is_err() {
+        caller?;
+    } else if caller.is_err() {
         // Every web page knows these routes, too.
         origin::check_page(&state.options, &parts.uri, &parts.headers)?;
     }
@@ -144,15 +153,37 @@ where
     emulator::run(&state.account, &state.operations, is_post, route, &body).await
 }
 
-/// Every key that may write is good; comparing takes the same time whatever was sent.
-fn check_key(state: &State, headers: &HeaderMap) -> Result<(), Error> {
-    let is_good = bearer(headers).is_some_and(|key| state.keys.contains_text(key.as_bytes()));
-    is_good.then_some(()).ok_or(Error::ManagementKey)
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    access: Access,
+    /// By a session of the explorer.
+    is_session: bool,
 }
 
-/// Says whether the request has any key of the account.
-pub(crate) fn has_any_key(state: &State, headers: &HeaderMap) -> bool {
-    bearer(headers).is_some_and(|key| state.keys.contains_text_of_any(key.as_bytes()))
+impl Caller {
+    fn check_writes(self) -> Result<(), Error> {
+        match self {
+            Caller { access: Access::All, .. } => Ok(()),
+            Caller { is_session: true, .. } => Err(Error::SessionReadOnly),
+            Caller { is_session: false, .. } => Err(Error::ManagementKey),
+        }
+    }
+}
+
+/// Whose key or session a request shows; none if there is neither. Comparing takes the same time whatever was sent.
+pub(crate) fn caller(
+    state: &State,
+    parts: &Parts,
+    arrival: Arrival,
+) -> Result<Option<Caller>, Error> {
+    let Parts { uri, headers, .. } = parts;
+    if !headers.contains_key(header::AUTHORIZATION) && session::is_meant(headers) {
+        let access = session::authenticate(state, uri, headers, arrival)?;
+        return Ok(Some(Caller { access, is_session: true }));
+    }
+    let key = bearer(headers).and_then(|key| state.keys.find_text(key.as_bytes()));
+    Ok(key.map(|key| Caller { access: key.access(), is_session: false }))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

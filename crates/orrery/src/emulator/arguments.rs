@@ -25,7 +25,7 @@ pub(crate) struct EmulatorArguments {
     #[arg(long, value_name = "FILE", env = "ORRERY_CERTIFICATE_COPY", help_heading = "Emulator")]
     pub(crate) certificate_copy: Option<PathBuf>,
 
-    /// Accepted because scripts for the official emulator give it: there is no explorer yet
+    /// As scripts for the official emulator say it: `false` is `--explorer off`
     #[arg(
         long,
         hide = true,

@@ -41,10 +41,13 @@ impl Surroundings<'_> {
         self.adopt_key(arguments)?;
         self.adopt_certificate(arguments)?;
         self.adopt_storage(arguments)?;
-        // They have no counterpart here. A misspelt value is told, so that nobody believes it had an effect.
-        for name in ["ENABLE_EXPLORER", "ENABLE_TELEMETRY"] {
-            self.switch(name)?;
+        if let (Some(is_on), None) =
+            (self.switch("ENABLE_EXPLORER")?, arguments.emulator.enable_explorer)
+        {
+            arguments.emulator.enable_explorer = Some(is_on);
         }
+        // It has no counterpart here. A misspelt value is told, so that nobody believes it had an effect.
+        self.switch("ENABLE_TELEMETRY")?;
         self.check_partition_count()
     }
 
