@@ -19,6 +19,7 @@ mod container_usage;
 mod continuation;
 mod error;
 mod grant;
+mod indexed_paths;
 mod items;
 mod jobs;
 mod logical;
@@ -47,7 +48,8 @@ mod walk;
 pub use account::{Account, AccountOptions, MEDIA_BYTES_DEFAULT};
 pub use error::{Error, Refuser, Result};
 pub use grant::{Grant, GrantMode};
-pub use items::{Explanation, RangePlan};
+pub use indexed_paths::INDEXED_PATHS_MAX;
+pub use items::{Analysis, AnalysisTimes, Explanation, RangeAnalysis, RangePlan};
 pub use logical::{
     LOGICAL_ROWS_MAX, LogicalMeasure, LogicalQuery, LogicalReport, LogicalRow, Spread,
 };
@@ -56,7 +58,7 @@ pub use meter::{ContainerHeat, Enforcement, HeatCell, HeatColumn, HotKey, Minute
 pub use metrics::{AccountMetrics, OperationCount, RangeMetrics};
 pub use operation::*;
 pub use outcome::*;
-pub use partition::MEDIA_BYTES_MAX;
+pub use partition::{IndexedPath, MEDIA_BYTES_MAX, charge::QueryPart};
 pub use policy_error::PolicyError;
 pub use relocate::{
     Pace, RangeDescription, RelocationEnd, RelocationError, RelocationKind, RelocationOptions,

@@ -20,6 +20,8 @@ use crate::threads::run_blocking;
 pub const LOGICAL_ROWS_MAX: usize = 1000;
 /// Limit: logical partitions that one look into a range reads.
 const SCAN_STEP: usize = 1000;
+/// The hash space as heat shows it.
+const SLICES: usize = 256;
 /// How often a scan begins anew because ranges were replaced under it.
 const ATTEMPTS: usize = 4;
 
@@ -47,6 +49,8 @@ pub struct LogicalQuery {
 pub struct LogicalRow {
     pub key: PartitionKey,
     pub epk: Epk,
+    /// Where it lies in the hash space, from 0 to 1.
+    pub place: f64,
     pub range: RangeId,
     pub n_items: u64,
     pub bytes: u64,
@@ -79,6 +83,8 @@ pub struct LogicalReport {
     pub has_more: bool,
     /// Of all that match.
     pub spread: Spread,
+    /// The measures of all that match, by the 256 slices of the hash space.
+    pub slices: Vec<u64>,
 }
 
 impl Account {
@@ -108,6 +114,7 @@ fn rank(container: &Container, query: &LogicalQuery) -> Result<LogicalReport> {
     let n_rows = query.n_rows.clamp(1, LOGICAL_ROWS_MAX);
     let mut ranking = Ranking { rows: BinaryHeap::new(), n_rows, after, has_more: false };
     let mut classes = Classes::new();
+    let mut slices = vec![0_u64; SLICES];
     for range in container.ranges.iter() {
         let charges = charges(definition, range);
         each_logical(definition, range, |row| {
@@ -119,12 +126,15 @@ fn rank(container: &Container, query: &LogicalQuery) -> Result<LogicalReport> {
             };
             if query.prefix.as_deref().is_none_or(|prefix| begins_with(&row.key, prefix)) {
                 classes.add(measure);
+                if let Some(slice) = slices.get_mut(usize::from(definition.slice(&row.epk))) {
+                    *slice = slice.saturating_add(measure);
+                }
                 ranking.offer(LogicalRow { charge, measure, ..row });
             }
         })?;
     }
     let has_more = ranking.has_more;
-    Ok(LogicalReport { rows: ranking.into_rows(), has_more, spread: classes.spread() })
+    Ok(LogicalReport { rows: ranking.into_rows(), has_more, spread: classes.spread(), slices })
 }
 
 fn charges(definition: &PartitionKeyDefinition, range: &Range) -> HashMap<Epk, Charge> {
@@ -147,7 +157,9 @@ fn each_logical(
             last = Some(at.clone());
             let (n_items, bytes, lsn) = (logical.n_items, logical.bytes, logical.lsn);
             let (key, epk, range) = (at.key, at.epk, range.id());
-            see(LogicalRow { key, epk, range, n_items, bytes, lsn, charge: None, measure: 0 });
+            let place = definition.place(&epk);
+            let (charge, measure) = (None, 0);
+            see(LogicalRow { key, epk, place, range, n_items, bytes, lsn, charge, measure });
         }
         if is_last || last.is_none() {
             return Ok(());

@@ -67,6 +67,8 @@ pub struct Options {
     pub consistency: Option<Consistency>,
     /// Tell which of the service's rules a query meets.
     pub wants_query_advice: bool,
+    /// Tell what a query took, part by part.
+    pub wants_analysis: bool,
     /// `x-ms-cosmos-intended-collection-rid`.
     pub intended_container_rid: Option<String>,
     /// The container that a client of direct mode believes the name to have: another one, or none, is 410/1000.

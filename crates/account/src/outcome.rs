@@ -89,6 +89,8 @@ pub struct Facts {
     /// Already encoded as the request asked (base64 or percent).
     pub index_metrics: Option<String>,
     pub query_advice: Option<String>,
+    /// What a query took, if somebody wanted to know.
+    pub analysis: Option<Box<crate::Analysis>>,
     /// How a query read its index; `None` for what is no query.
     pub scan: Option<Scan>,
     /// Whether pages of several ranges would have to be put together with a plan; told to clients that sent none.

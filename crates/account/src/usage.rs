@@ -7,7 +7,7 @@ use model::{Charge, RangeId};
 use crate::account::{Account, Inner};
 use crate::container::Container;
 use crate::error::Result;
-use crate::meter::{ContainerHeat, HeatColumn, HotKey};
+use crate::meter::{Budget, ContainerHeat, Enforcement, HeatColumn, HotKey};
 use crate::operation::Link;
 use crate::range_map::Range;
 
@@ -30,6 +30,8 @@ pub struct RangeUse {
     pub n_throttled: u64,
     pub n_items: u64,
     pub bytes: u64,
+    /// Request units that are left now, below zero for debt; `None` where nobody counts.
+    pub left: Option<f64>,
 }
 
 /// The load of a container by slices of the hash space.
@@ -47,9 +49,24 @@ impl Account {
     pub fn uses(&self) -> Vec<ContainerUse> {
         let containers: Vec<_> = self.inner.catalog.tables().containers().cloned().collect();
         let mut all: Vec<ContainerUse> =
-            containers.iter().map(|container| use_of(container)).collect();
+            containers.iter().map(|container| use_of(&self.inner, container)).collect();
         all.sort_by(|a, b| (&a.database, &a.container).cmp(&(&b.database, &b.container)));
         all
+    }
+
+    /// What happens to requests over the provisioned throughput.
+    pub fn enforcement(&self) -> Enforcement {
+        self.inner.shared_buckets.enforcement(self.inner.options())
+    }
+
+    /// Changes what happens to them, until the account is opened again.
+    pub fn enforce(&self, enforcement: Enforcement) {
+        self.inner.shared_buckets.enforce(enforcement);
+    }
+
+    /// Item bytes above which a range is split.
+    pub fn partition_bytes(&self) -> u64 {
+        self.inner.options().relocation.partition_bytes
     }
 
     /// The hottest logical partition of a range, if one stands out.
@@ -80,13 +97,19 @@ impl Account {
     }
 }
 
-fn use_of(container: &Container) -> ContainerUse {
+fn use_of(inner: &Inner, container: &Container) -> ContainerUse {
     let [database, name] = container.names();
+    let budget = {
+        let tables = inner.catalog.tables();
+        Budget::of(&tables, container, inner.options(), &inner.shared_buckets)
+    };
+    let now = inner.env().monotonic();
     let of_range = |range: &Range| {
         let (read, write, n_throttled) = range.meter.totals();
         let usage = range.partition.usage();
         let (n_items, bytes) = (usage.n_items, usage.bytes);
-        RangeUse { id: range.id(), read, write, n_throttled, n_items, bytes }
+        let left = budget.as_ref().map(|budget| budget.left(now, range));
+        RangeUse { id: range.id(), read, write, n_throttled, n_items, bytes, left }
     };
     let ranges = container.ranges.iter().map(of_range).collect();
     ContainerUse { database, container: name, layout: container.ranges.etag.clone(), ranges }

@@ -72,6 +72,7 @@ async fn page(
 ) -> Answer {
     let client = client.with_options(|options| {
         options.items_max = Some(items_max);
+        options.wants_analysis = true;
         options.continuation = continuation;
     });
     let mut items = client.items();
@@ -113,6 +114,9 @@ async fn rows(client: &Client, case: &Case, items_max: u32) -> Result<Vec<Value>
         // A query that no range can answer is still looked at.
         let is_nowhere = parts == Charge::ZERO && page.facts.charge == VISIT;
         assert!(is_nowhere || parts == page.facts.charge, "{}: {parts}", case.query);
+        let analysis = page.facts.analysis.as_ref().unwrap();
+        let parts: Charge = analysis.ranges.iter().map(|range| range.charge()).sum();
+        assert_eq!(parts, page.facts.charge, "{}: the parts of its price", case.query);
         assert!(page.facts.charge >= VISIT, "{}: {}", case.query, page.facts.charge);
         rows.extend(page.rows.iter().map(bare));
         continuation = page.facts.continuation;

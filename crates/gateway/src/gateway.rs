@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use crate::{
     account_document::Arrival,
     auth::{KeyRing, WELL_KNOWN_KEY, date},
-    manage::{Operations, events::Events, faults::Faults},
+    manage::{Operations, events::Events, faults::Faults, requests::Requests},
     media_budget::MediaBudget,
     metrics::Metrics,
     options::GatewayOptions,
@@ -44,6 +44,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
             faults: Faults::default(),
             operations: Operations::default(),
             events: Events::default(),
+            requests: Arc::default(),
             media: MediaBudget::new(media_mib),
             unsent: Arc::default(),
             started,
@@ -71,6 +72,7 @@ pub(crate) struct State {
     pub(crate) faults: Faults,
     pub(crate) operations: Operations,
     pub(crate) events: Events,
+    pub(crate) requests: Arc<Requests>,
     pub(crate) media: MediaBudget,
     /// What clients have not read yet.
     pub(crate) unsent: Arc<unsent::Total>,

@@ -359,7 +359,10 @@ pub(crate) fn around(headers: &mut HeaderMap, groups: Groups, around: Around<'_>
         out.fixed(&names::ACTIVITY_ID, around.activity);
     }
     if groups.has(answers::C) {
-        out.fixed(&header::CACHE_CONTROL, const { HeaderValue::from_static("no-store, no-cache") });
+        out.unless_there(
+            header::CACHE_CONTROL,
+            const { HeaderValue::from_static("no-store, no-cache") },
+        );
         out.fixed(&header::PRAGMA, const { HeaderValue::from_static("no-cache") });
     }
     if let Some(location) =

@@ -33,7 +33,8 @@ use crate::{
     gateway::State,
     gzip,
     headers::{Name, RequestHeaders, response, writer::HeaderWriter},
-    manage, origin,
+    manage::{self, requests::Ended},
+    origin,
     parse::{self, Action, Parsed, Reply},
     paths::{Path, Target},
     respond,
@@ -130,6 +131,10 @@ where
         is_strict: arrival.is_tls && account_document::is_strict(&parts.uri, &parts.headers),
     };
     respond::around(response.headers_mut(), groups, around);
+    if state.requests.are_watched() {
+        let ended = Ended { action, at_ms: env.now_ms(), took };
+        state.requests.note(&parts, &response, ended);
+    }
     cors::expose(&state.options.cors, parts.headers.get(header::ORIGIN), response.headers_mut());
     response
 }

@@ -157,7 +157,7 @@ async fn a_cookie_alone_or_a_header_alone_is_nothing() {
     let (name, value) = cookie.split_once('=').unwrap();
     let cut = &value[..value.len() - 2];
     // The first characters are the end of the session, the last ones the proof.
-    let longer = format!("AAAB{}", &value[4..]);
+    let longer = format!("AAAC{}", &value[4..]);
     let other = format!("{cut}AA");
     for bad in [
         format!("{name}="),

@@ -241,3 +241,152 @@ async fn refused_requests_are_told_with_the_key_that_used_the_range() {
     let refused = |cell: &Value| cell.as_array().unwrap()[3].as_i64().unwrap();
     assert_eq!(cells.iter().map(|cell| refused(cell)).collect::<Vec<_>>(), [n_refused]);
 }
+
+#[tokio::test]
+async fn requests_are_told_while_somebody_watches() {
+    let server = filled().await;
+    let mut client = Client::connect(&server, Protocol::Http1).await;
+    let mut response = client.open(reading("/_orrery/events?requests=1")).await;
+    server.send(Call::get("/dbs/d/colls/c/docs/0").key_header("k3")).await;
+    let told = event(response.body_mut(), "requests", "item_read").await;
+    let data = model::json::parse(told.split_once("data: ").unwrap().1.as_bytes()).unwrap();
+    let rows = data.get("requests").and_then(Value::as_array).unwrap();
+    let is_read = |row: &&Value| row.get("operation").and_then(Value::as_str) == Some("item_read");
+    let row = rows.iter().find(is_read).unwrap();
+    let text =
+        |name: &str| row.get(name).and_then(Value::as_str).unwrap_or_else(|| panic!("{told}"));
+    assert_eq!((text("database"), text("container")), ("d", "c"));
+    assert_eq!((text("partitionKey"), text("method")), ("[\"k3\"]", "GET"));
+    assert!(["0", "1"].contains(&text("range")), "{told}");
+    assert_eq!((number(row, "status"), number(row, "charge")), (200.0, 1.0));
+    assert_eq!(number(&data, "missed"), 0.0);
+    server.send(reading("/_orrery/events?requests=2")).await.assert_error(400);
+    drop((response, client));
+    // Others are not told what nobody asked for.
+    let mut client = Client::connect(&server, Protocol::Http1).await;
+    let gone = async {
+        loop {
+            let mut response = client.open(reading("/_orrery/events")).await;
+            let frame = response.body_mut().frame().await.unwrap().unwrap();
+            let text = String::from_utf8_lossy(frame.data_ref().unwrap()).into_owned();
+            if !text.contains("event: requests") {
+                return;
+            }
+            drop(response);
+            client = Client::connect(&server, Protocol::Http1).await;
+        }
+    };
+    timeout(LONG, gone).await.expect("the tail ends with who watches");
+}
+
+#[tokio::test]
+async fn the_index_tells_its_paths() {
+    let server = Server::start().await.with_container().await;
+    for (id, item) in [
+        ("1", r#"{"id":"1","pk":"a","n":1,"tags":["x"],"who":{"name":null}}"#),
+        ("2", r#"{"id":"2","pk":"b","n":"one","flag":true,"who":{}}"#),
+    ] {
+        let key = if id == "1" { "a" } else { "b" };
+        assert_eq!(server.send(Call::create(key, item)).await.status, 201);
+    }
+    let answer = get(&server, "paths").await.json();
+    let paths = answer.get("paths").and_then(Value::as_array).unwrap();
+    let shown: Vec<String> = paths.iter().map(Value::to_text).collect();
+    for expected in [
+        r#"{"path":"/n","kinds":["number","string"]}"#,
+        r#"{"path":"/flag","kinds":["boolean"]}"#,
+        r#"{"path":"/tags","kinds":["array"]}"#,
+        r#"{"path":"/tags/[]","kinds":["string"]}"#,
+        r#"{"path":"/who","kinds":["object"]}"#,
+        r#"{"path":"/who/name","kinds":["null"]}"#,
+    ] {
+        let is_same = |text: &String| {
+            let sorted = |text: &str| {
+                let value = model::json::parse(text.as_bytes()).unwrap();
+                let mut kinds: Vec<String> = value
+                    .get("kinds")
+                    .and_then(Value::as_array)
+                    .unwrap()
+                    .iter()
+                    .map(Value::to_text)
+                    .collect();
+                kinds.sort();
+                (value.get("path").unwrap().to_text(), kinds)
+            };
+            sorted(text) == sorted(expected)
+        };
+        assert!(shown.iter().any(is_same), "{expected} in {shown:?}");
+    }
+}
+
+#[tokio::test]
+async fn places_are_told_of_keys_that_nobody_has() {
+    let server = filled().await;
+    let place = |body: &str| {
+        let bearer = format!("Bearer {}", read_only_key());
+        Call::post("/_orrery/place", body.to_owned()).unsigned().header("authorization", &bearer)
+    };
+    let body = r#"{"definition":{"paths":["/pk"],"version":2},"keys":[["k1"],[null],[{}],[7]]}"#;
+    let answer = server.send(place(body)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = answer.json();
+    let places = answer.get("places").and_then(Value::as_array).unwrap();
+    assert_eq!(places.len(), 4);
+    assert!(places.iter().all(|it| (0.0..1.0).contains(&number(it, "place"))));
+    // As the container itself says.
+    let logical = get(&server, "logical?prefix=k1").await.json();
+    let row = &logical.get("rows").and_then(Value::as_array).unwrap()[0];
+    assert_eq!(row.get("epk"), places[0].get("epk"));
+    assert_eq!(number(row, "place"), number(&places[0], "place"));
+    let slices = logical.get("slices").and_then(Value::as_array).unwrap();
+    assert_eq!(slices.len(), 256);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 256")]
+    let slice = (number(row, "place") * 256.0) as usize;
+    assert_eq!(slices[slice].as_f64(), row.get("bytes").unwrap().as_f64());
+    for bad in [
+        "{}",
+        r#"{"definition":{"paths":["/pk"]}}"#,
+        r#"{"definition":{"paths":["/pk"]},"keys":["a"]}"#,
+        r#"{"definition":{"paths":["/pk"]},"keys":[["a","b"]]}"#,
+        r#"{"definition":{},"keys":[]}"#,
+    ] {
+        server.send(place(bad)).await.assert_error(400);
+    }
+}
+
+#[tokio::test]
+async fn enforcement_can_be_changed_while_the_server_runs() {
+    let server = Server::start_over(1, |_| {}).await;
+    server.send(Call::post("/dbs", r#"{"id":"d"}"#)).await;
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"]}}"#;
+    let create = Call::post("/dbs/d/colls", body).header("x-ms-offer-throughput", "400");
+    assert_eq!(server.send(create).await.status, 201);
+    let bearer = format!("Bearer {}", gateway::WELL_KNOWN_KEY);
+    let enforce = |body: &str| {
+        let call = Call::post("/_orrery/enforcement", body.to_owned()).unsigned();
+        call.header("authorization", &bearer)
+    };
+    let root = server.send(reading("/_orrery/")).await.json();
+    assert_eq!(root.get("enforcement").and_then(Value::as_str), Some("off"));
+    assert_eq!(number(&root, "partitionBytes"), f64::from(50_u32 << 10) * f64::from(1_u32 << 20));
+    let mut client = Client::connect(&server, Protocol::Http1).await;
+    let mut response = client.open(reading("/_orrery/events")).await;
+    for (mode, expected) in [("off", 201), ("on", 429), ("warn", 201)] {
+        let changed = server.send(enforce(&format!(r#"{{"mode":"{mode}"}}"#))).await;
+        assert_eq!(changed.json().get("mode").and_then(Value::as_str), Some(mode));
+        let mut last = 0;
+        for item in 0..100 {
+            let body = format!(r#"{{"id":"{mode}{item}","pk":"a"}}"#);
+            last = server.send(Call::create("a", body)).await.status;
+        }
+        assert_eq!(last, expected, "{mode}");
+        if mode == "on" {
+            // The budget is in debt.
+            event(response.body_mut(), "second", "\"left\":-").await;
+        }
+    }
+    let with_reader = Call::post("/_orrery/enforcement", r#"{"mode":"off"}"#).unsigned();
+    let reader = format!("Bearer {}", read_only_key());
+    server.send(with_reader.header("authorization", &reader)).await.assert_error(401);
+    server.send(enforce(r#"{"mode":"x"}"#)).await.assert_error(400);
+}

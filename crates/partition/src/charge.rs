@@ -157,25 +157,78 @@ pub struct Asked {
     pub calls_functions: bool,
 }
 
-/// Returns what a range asks for a page of a query, whatever it finds: the visit and the look-ups in its index.
-pub fn query_visit(metrics: &query::Metrics, asked: Asked) -> Charge {
-    let functions = if asked.calls_functions { FUNCTION } else { Charge::ZERO };
-    let lookups = match metrics.n_lookups.max(u64::from(asked.has_key)) {
+/// A part of the price of a query: what was counted, how much of it, and what that costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryPart {
+    pub name: &'static str,
+    pub count: u64,
+    pub charge: Charge,
+}
+
+impl QueryPart {
+    /// The part that one of `n` ranges bears when they share it. What cannot be divided is with the first, so that the
+    /// shares are the whole.
+    #[must_use]
+    pub fn share(self, n: u64, is_first: bool) -> QueryPart {
+        let (count, charge) = (self.count / n.max(1), self.charge.share(1, n));
+        if !is_first {
+            return QueryPart { count, charge, ..self };
+        }
+        let others = n.saturating_sub(1);
+        QueryPart {
+            count: self.count - count * others,
+            charge: self.charge.saturating_sub(charge * others),
+            ..self
+        }
+    }
+}
+
+/// The parts of what a range asks for a page of a query, whatever it finds.
+pub fn query_visit_parts(metrics: &query::Metrics, asked: Asked) -> [QueryPart; 3] {
+    let n_lookups = metrics.n_lookups.max(u64::from(asked.has_key));
+    let lookups = match n_lookups {
         0 => Charge::ZERO,
         n_lookups => FIRST_LOOKUP + LOOKUP * (n_lookups - 1),
     };
-    VISIT + functions + lookups
+    let n_functions = u64::from(asked.calls_functions);
+    [
+        QueryPart { name: "visit", count: 1, charge: VISIT },
+        QueryPart { name: "functions", count: n_functions, charge: FUNCTION * n_functions },
+        QueryPart { name: "lookUps", count: n_lookups, charge: lookups },
+    ]
+}
+
+/// The parts of what the items and rows of a page cost.
+pub fn query_rows_parts(metrics: &query::Metrics, asked: Asked) -> [QueryPart; 6] {
+    let part = |name, count, charge| QueryPart { name, count, charge };
+    let is_found = metrics.n_lookups > 0 || asked.has_key;
+    let n_items = metrics.n_items_read;
+    let n_found = if is_found { n_items } else { 0 };
+    let item_bytes = metrics.bytes_read + SYSTEM_BYTES * n_items;
+    let n_properties = metrics.n_properties.saturating_mul(metrics.n_rows);
+    let n_entries = metrics.n_entries_read;
+    [
+        part("items", n_items, LOAD * n_items),
+        part("foundItems", n_found, LOAD_FOUND * n_found),
+        part("itemBytes", item_bytes, LOAD_KIB.share(item_bytes, 1024)),
+        part("rowBytes", metrics.row_bytes, ROW_KIB.share(metrics.row_bytes, 1024)),
+        part("rowProperties", n_properties, ROW_PROPERTY * n_properties),
+        part("entries", n_entries, ENTRY * n_entries),
+    ]
+}
+
+fn sum(parts: &[QueryPart]) -> Charge {
+    parts.iter().map(|part| part.charge).sum()
+}
+
+/// Returns what a range asks for a page of a query, whatever it finds: the visit and the look-ups in its index.
+pub fn query_visit(metrics: &query::Metrics, asked: Asked) -> Charge {
+    sum(&query_visit_parts(metrics, asked))
 }
 
 /// Returns what the items and rows of a page cost, without the visit.
 pub fn query_rows(metrics: &query::Metrics, asked: Asked) -> Charge {
-    let is_found = metrics.n_lookups > 0 || asked.has_key;
-    let found = if is_found { LOAD_FOUND } else { Charge::ZERO };
-    (LOAD + found) * metrics.n_items_read
-        + LOAD_KIB.share(metrics.bytes_read + SYSTEM_BYTES * metrics.n_items_read, 1024)
-        + ROW_KIB.share(metrics.row_bytes, 1024)
-        + ROW_PROPERTY * metrics.n_properties.saturating_mul(metrics.n_rows)
-        + ENTRY * metrics.n_entries_read
+    sum(&query_rows_parts(metrics, asked))
 }
 
 /// Returns the price of a page of a query on one range.

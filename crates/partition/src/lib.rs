@@ -53,6 +53,7 @@ pub use call::{
 };
 pub use consistency::Report;
 pub use error::{Error, Result};
+pub use index::IndexedPath;
 pub use partition::{Partition, Watch};
 pub use patch::{PATCH_OPERATIONS_MAX, Patch};
 pub use scripted::{

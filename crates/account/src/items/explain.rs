@@ -23,6 +23,8 @@ pub struct Explanation {
     pub n_ranges: usize,
     /// Whether rows of several ranges have to be merged, by the client or by the server.
     pub needs_merge: bool,
+    /// The same, however many ranges can hold results now.
+    pub is_for_merging: bool,
     pub usage: IndexUsage,
 }
 
@@ -63,8 +65,10 @@ impl Account {
         if target.scope.logical.is_some() {
             name_key(&container, &mut usage.utilized);
         }
-        let needs_merge = asked.len() > 1 && query::needs_gateway_refusal(&statement).is_some();
-        Ok(Explanation { asked, n_ranges: container.ranges.len(), needs_merge, usage })
+        let is_for_merging = query::needs_gateway_refusal(&statement).is_some();
+        let needs_merge = asked.len() > 1 && is_for_merging;
+        let n_ranges = container.ranges.len();
+        Ok(Explanation { asked, n_ranges, needs_merge, is_for_merging, usage })
     }
 
     fn to_explain(

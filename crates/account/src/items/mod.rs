@@ -3,6 +3,7 @@
 //! Every answer, failures included, names the owner and, where one range served, its session token: SDKs
 //! record sessions from 404, 409 and 412 too.
 
+mod analysis;
 mod attachments;
 mod batch;
 mod bulk;
@@ -25,6 +26,7 @@ mod span_position;
 mod system_procedures;
 mod udfs;
 
+pub use analysis::{Analysis, AnalysisTimes, RangeAnalysis};
 pub(crate) use execute::{execute, execute_media};
 pub use explain::{Explanation, RangePlan};
 use request::ItemRequest;

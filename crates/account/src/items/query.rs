@@ -18,6 +18,7 @@ use query::{
 };
 
 use super::ItemRequest;
+use super::analysis::AnalysisTimes;
 use super::feed::Page;
 use super::query_facts::{self, Totals};
 use super::scope::FeedScope;
@@ -133,6 +134,11 @@ impl ItemRequest<'_> {
         let continuation =
             self.write_continuation(tokens, &walk).map_err(|error| self.fail(error))?;
         let mut outcome = self.feed_answer(page, continuation);
+        if self.options.wants_analysis {
+            let times = AnalysisTimes::new(totals.elapsed, totals.times);
+            totals.analysis.finish(totals.metrics, times, self.n_replicas_read());
+            outcome.facts.analysis = Some(Box::new(std::mem::take(&mut totals.analysis)));
+        }
         let is_reverse = statement.is_reverse_scan();
         outcome.facts.scan = Some(if is_reverse { Scan::Reverse } else { Scan::Forward });
         if query.is_optimistic {
@@ -338,10 +344,16 @@ impl ItemRequest<'_> {
                 may_wait: true,
                 continuation: cursor.position.as_deref(),
             };
+            let (begin, before) = (self.time_for(extras), totals.times);
             let rows = self
                 .run_statement(statement, &source, &request, extras, &mut totals)
                 .map_err(|error| self.fail_query(range, error))?;
             let texts = self.texts(&rows, extras, &mut totals);
+            if self.options.wants_analysis {
+                let elapsed = self.time_for(extras).saturating_sub(begin);
+                let times = AnalysisTimes::new(elapsed, totals.times.since(before));
+                totals.analysis.add(range.id(), rows.metrics, self.asked(extras), times);
+            }
             page.add(range, texts, charge::query(&rows.metrics, self.asked(extras)));
             if let Some(next) = rows.continuation {
                 walk.cursors.push_front(Cursor { epks: cursor.epks, position: Some(next) });

@@ -9,12 +9,15 @@ use model::Value;
 use query::ast::{Expr, ExprKind, Query, Selection};
 use query::{IndexUsage, MeteredSource, Metrics};
 
+use super::analysis::Analysis;
 use crate::operation::IndexMetrics;
 
 /// Sums over the ranges of a page.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
-    metrics: Metrics,
+    pub(super) metrics: Metrics,
+    /// By ranges, if somebody wanted to know.
+    pub(super) analysis: Analysis,
     /// The length of the rows' texts, if somebody wanted to know.
     pub(super) row_bytes: u64,
     pub(super) elapsed: Duration,
@@ -33,6 +36,16 @@ pub(super) struct Times {
 }
 
 impl Times {
+    /// What came after an earlier look.
+    pub(super) fn since(self, before: Times) -> Times {
+        Times {
+            compile: self.compile.saturating_sub(before.compile),
+            index: self.index.saturating_sub(before.index),
+            load: self.load.saturating_sub(before.load),
+            write: self.write.saturating_sub(before.write),
+        }
+    }
+
     pub(super) fn add(&mut self, source: &MeteredSource<'_>) {
         self.index += source.index_time();
         self.load += source.load_time();

@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use model::Charge;
 use partition::charge::{self, Asked};
 use query::{Metrics, PageRequest, Statement, UnionSource};
 
 use super::ItemRequest;
+use super::analysis::Analysis;
 use super::feed::Page;
 use super::query::{Extras, PAGE_TIME, Target, account_error};
 use super::query_facts::Totals;
@@ -62,7 +62,8 @@ impl ItemRequest<'_> {
         let rows = self
             .run_statement(statement, &source, &request, extras, &mut totals)
             .map_err(|error| self.fail(account_error(error)))?;
-        charge(&mut page, &ranges, &rows.metrics, self.asked(extras));
+        let analysis = self.options.wants_analysis.then_some(&mut totals.analysis);
+        charge(&mut page, &ranges, &rows.metrics, self.asked(extras), analysis);
         page.rows = self.texts(&rows, extras, &mut totals);
         totals.elapsed = self.time_for(extras).saturating_sub(started);
         walk.cursors = VecDeque::new();
@@ -74,18 +75,31 @@ impl ItemRequest<'_> {
 }
 
 /// Charges what the rows took to the ranges alike; each of them costs a visit, as it would cost a request.
-fn charge<'r>(page: &mut Page<'r>, ranges: &[&'r Range], metrics: &Metrics, asked: Asked) {
-    let visit = charge::query_visit(metrics, asked);
+fn charge<'r>(
+    page: &mut Page<'r>,
+    ranges: &[&'r Range],
+    metrics: &Metrics,
+    asked: Asked,
+    mut analysis: Option<&mut Analysis>,
+) {
+    let visit = charge::query_visit_parts(metrics, asked);
     let n_ranges = u64::try_from(ranges.len()).unwrap_or(u64::MAX);
-    let rows = charge::query_rows(metrics, asked);
-    let share = rows.share(1, n_ranges);
-    // What cannot be divided goes to the first range, so that the parts are the whole.
-    let mut rest = rows.saturating_sub(share * n_ranges);
-    debug_assert_eq!(share * n_ranges + rest, rows, "the parts of a charge are the whole");
-    for range in ranges {
-        page.add(range, Vec::new(), visit + share + rest);
-        rest = Charge::ZERO;
+    let rows = charge::query_rows_parts(metrics, asked);
+    for (index, range) in ranges.iter().enumerate() {
+        let shares = rows.map(|part| part.share(n_ranges, index == 0));
+        let parts = || visit.into_iter().chain(shares);
+        page.add(range, Vec::new(), parts().map(|part| part.charge).sum());
+        if let Some(analysis) = analysis.as_deref_mut() {
+            analysis.add_share(range.id(), parts());
+        }
     }
+    debug_assert!(
+        ranges.is_empty()
+            || page.charge
+                == charge::query_visit(metrics, asked) * n_ranges
+                    + charge::query_rows(metrics, asked),
+        "the parts of a charge are the whole"
+    );
     // A query that no range can answer still costs a look at the plan.
     page.charge = page.charge.max(charge::query(&Metrics::default(), Asked::default()));
 }

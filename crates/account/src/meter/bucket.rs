@@ -113,6 +113,12 @@ impl Bucket {
         self.price += (units - self.price) * weight;
     }
 
+    /// What is left now; below zero is debt.
+    pub(crate) fn left(&mut self, now: Duration, rate: Rate) -> f64 {
+        self.fill(now, rate);
+        self.left
+    }
+
     fn fill(&mut self, now: Duration, rate: Rate) {
         let kept = KEPT_SECONDS * rate.units;
         let Some(filled_at) = self.filled_at.replace(now) else {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use model::Charge;
@@ -24,7 +25,26 @@ type SharedBucket = Arc<Mutex<Bucket>>;
 /// The budgets of databases whose containers share one, by the number of the database.
 // Limit: one small entry for each database with throughput that was used since the start.
 #[derive(Debug, Default)]
-pub(crate) struct SharedBuckets(Mutex<HashMap<u64, SharedBucket>>);
+pub(crate) struct SharedBuckets {
+    buckets: Mutex<HashMap<u64, SharedBucket>>,
+    /// What was said since the start about requests over the throughput: 0 for nothing, else one more than the place in
+    /// [`Enforcement::ALL`].
+    enforcement: AtomicUsize,
+}
+
+impl SharedBuckets {
+    /// What happens to requests over the throughput.
+    pub(crate) fn enforcement(&self, options: &AccountOptions) -> Enforcement {
+        let said = self.enforcement.load(Ordering::Relaxed).checked_sub(1);
+        let said = said.and_then(|at| Enforcement::ALL.get(at).copied());
+        said.unwrap_or(options.enforcement)
+    }
+
+    pub(crate) fn enforce(&self, enforcement: Enforcement) {
+        let at = Enforcement::ALL.iter().position(|it| *it == enforcement);
+        self.enforcement.store(at.map_or(0, |at| at + 1), Ordering::Relaxed);
+    }
+}
 
 /// The throughput that a request may use.
 #[derive(Debug, Clone)]
@@ -44,12 +64,14 @@ impl Budget {
         options: &AccountOptions,
         shared: &SharedBuckets,
     ) -> Option<Budget> {
-        if options.enforcement == Enforcement::Off {
+        let enforcement = shared.enforcement(options);
+        if enforcement == Enforcement::Off {
             return None;
         }
         let (units, database) = provisioned(tables, container)?;
-        let shared = database.map(|number| Arc::clone(shared.0.lock().entry(number).or_default()));
-        let is_enforced = options.enforcement == Enforcement::On;
+        let shared =
+            database.map(|number| Arc::clone(shared.buckets.lock().entry(number).or_default()));
+        let is_enforced = enforcement == Enforcement::On;
         Some(Budget { units, has_burst: options.has_burst, is_enforced, shared })
     }
 
@@ -87,6 +109,15 @@ impl Budget {
         }
         tracing::warn!(range = %range.id(), "over the provisioned throughput");
         Ok(())
+    }
+
+    /// Request units that are left to a range now; below zero is debt.
+    pub(crate) fn left(&self, now: Duration, range: &Range) -> f64 {
+        let rate = self.rate(range);
+        match &self.shared {
+            Some(bucket) => bucket.lock().left(now, rate),
+            None => range.meter.left(rate),
+        }
     }
 
     pub(crate) fn charge(&self, now: Duration, range: &Range, charge: Charge) {

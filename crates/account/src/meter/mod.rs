@@ -44,6 +44,19 @@ pub enum Enforcement {
     On,
 }
 
+impl Enforcement {
+    pub const ALL: [Enforcement; 3] = [Enforcement::Off, Enforcement::Warn, Enforcement::On];
+
+    /// As it is said on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Enforcement::Off => "off",
+            Enforcement::Warn => "warn",
+            Enforcement::On => "on",
+        }
+    }
+}
+
 // Limit: hottest keys that a report names.
 const HOTTEST_MAX: usize = 16;
 
@@ -149,6 +162,10 @@ impl RangeMeter {
 
     fn admit(&self, rate: Rate, who: u64) -> Result<(), Wait> {
         self.inside.lock().bucket.admit(self.env.monotonic(), rate, who)
+    }
+
+    fn left(&self, rate: Rate) -> f64 {
+        self.inside.lock().bucket.left(self.env.monotonic(), rate)
     }
 
     fn charge(&self, rate: Rate, charge: Charge) {

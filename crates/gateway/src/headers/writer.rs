@@ -28,6 +28,11 @@ impl<'a> HeaderWriter<'a> {
         self.headers.insert(name, value);
     }
 
+    /// For what some answers say themselves.
+    pub(crate) fn unless_there(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.entry(name).or_insert(value);
+    }
+
     pub(crate) fn number(&mut self, name: &HeaderName, number: u64) {
         put_number(&mut self.buffer, number);
         self.insert(name);

@@ -18,8 +18,10 @@ use model::{Charge, RangeId, Value};
 use parking_lot::Mutex;
 use tokio::sync::broadcast::{self, Receiver, error::RecvError};
 
+use super::parameters::Parameters;
 use super::ranges::units;
-use super::{number, object, relocations, route};
+use super::requests::Watching;
+use super::{invalid, number, object, relocations, route};
 use crate::{error::Error, gateway::State};
 
 // Limit: streams at once.
@@ -43,8 +45,18 @@ impl Default for Events {
     }
 }
 
+pub(super) const PARAMETERS: &[&str] = &["requests"];
+
 /// Opens a stream of events.
-pub(crate) fn open(state: &Arc<State>) -> Result<Response<Full<Bytes>>, Error> {
+pub(super) fn open(
+    state: &Arc<State>,
+    parameters: &Parameters,
+) -> Result<Response<Full<Bytes>>, Error> {
+    let wants_requests = match parameters.get("requests") {
+        None | Some("0") => false,
+        Some("1") => true,
+        Some(_) => return Err(invalid("requests must be 0 or 1")),
+    };
     let events = &state.events;
     let receiver = {
         let mut is_running = events.is_running.lock();
@@ -63,7 +75,8 @@ pub(crate) fn open(state: &Arc<State>) -> Result<Response<Full<Bytes>>, Error> {
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     let uncached = HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, uncached);
-    let stream = EventStream { next: next(receiver) };
+    let watching = wants_requests.then(|| state.requests.watch());
+    let stream = EventStream { next: next(receiver), _watching: watching };
     response.extensions_mut().insert(Opened(Arc::new(Mutex::new(Some(stream)))));
     Ok(response)
 }
@@ -83,6 +96,8 @@ type Next = Pin<Box<dyn Future<Output = Option<(Bytes, Receiver<Bytes>)>> + Send
 /// Events as they come, until the server stops.
 pub(crate) struct EventStream {
     next: Next,
+    /// Has requests noted as long as the stream is open.
+    _watching: Option<Watching>,
 }
 
 impl fmt::Debug for EventStream {
@@ -140,7 +155,9 @@ async fn run(state: Arc<State>) {
             }
         }
         let seen = Seen::of(&state.account);
-        let _ = state.events.sender.send(seen.since(&before, &state.account));
+        let mut told = vec![seen.since(&before, &state.account)];
+        told.extend(state.requests.take().map(|requests| event("requests", &requests)));
+        let _ = state.events.sender.send(told.concat().into());
         before = seen;
     }
 }
@@ -243,6 +260,7 @@ fn show_use(range: &RangeUse) -> Value {
         ("throttled", number(range.n_throttled)),
         ("items", number(range.n_items)),
         ("bytes", number(range.bytes)),
+        ("left", range.left.map_or(Value::Null, Value::from)),
     ])
 }
 

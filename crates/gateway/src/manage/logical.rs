@@ -71,6 +71,7 @@ fn show(report: &LogicalReport) -> Value {
     ]);
     object([
         ("summary", summary),
+        ("slices", Value::Array(report.slices.iter().map(|n| number(*n)).collect())),
         ("rows", Value::Array(report.rows.iter().map(show_row).collect())),
         ("next", next.map_or(Value::Null, Value::from)),
     ])
@@ -80,6 +81,7 @@ fn show_row(row: &LogicalRow) -> Value {
     object([
         ("partitionKey", row.key.to_value()),
         ("epk", row.epk.to_string().into()),
+        ("place", row.place.into()),
         ("range", row.range.to_string().into()),
         ("items", number(row.n_items)),
         ("bytes", number(row.bytes)),

@@ -4,6 +4,7 @@
 //!
 //! `docs/management.md` lists the routes.
 
+mod analyze;
 mod emulator;
 pub(crate) mod events;
 mod explain;
@@ -11,13 +12,16 @@ pub(crate) mod faults;
 mod heat;
 mod logical;
 mod parameters;
+mod place;
 mod ranges;
 mod relocations;
+pub(crate) mod requests;
 mod route;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use account::Enforcement;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
@@ -220,7 +224,7 @@ async fn run(
 ) -> Result<Done, Failed> {
     let account = &state.account;
     Ok(match (method.as_str(), route) {
-        ("GET", Route::Root) => Done::ok(route::list()),
+        ("GET", Route::Root) => Done::ok(root(state)),
         ("GET", Route::Ranges { container: None }) => Done::ok(ranges::all(account)?),
         ("GET", Route::Ranges { container: Some(container) }) => {
             Done::ok(ranges::of(account, &container)?)
@@ -229,12 +233,19 @@ async fn run(
             Done::ok(logical::list(account, &container, parameters)?)
         }
         ("GET", Route::Heat { container }) => Done::ok(heat::map(account, &container, parameters)?),
-        ("GET", Route::Events) => Done::Streamed(events::open(state)?),
+        ("GET", Route::Paths { container }) => Done::ok(place::paths(account, &container)?),
+        ("POST", Route::Place) => Done::ok(place::of_keys(body)?),
+        ("GET", Route::Enforcement) => Done::ok(enforcement(state)),
+        ("POST", Route::Enforcement) => {
+            account.enforce(mode(body)?);
+            Done::ok(enforcement(state))
+        }
+        ("GET", Route::Events) => Done::Streamed(events::open(state, parameters)?),
         ("POST", Route::Relocate { container, command }) => {
             relocations::start(account, &container, &command, body).await?
         }
         ("POST", Route::Explain { container }) => {
-            Done::ok(explain::explain(account, &container, body)?)
+            Done::ok(explain::explain(state, &container, body).await?)
         }
         ("POST", Route::Throughput { container }) => {
             account.redistribute(&container, ranges::shares(body)?).await?;
@@ -277,6 +288,30 @@ async fn run(
             return Err(Error::RouteMethod { method: crate::error::excerpt(other) }.into());
         }
     })
+}
+
+/// All routes, and how the server is set.
+fn root(state: &State) -> Value {
+    let public = state.options.public_endpoint.as_deref();
+    let mut shown = match route::list() {
+        Value::Object(shown) => shown,
+        _ => Object::new(),
+    };
+    shown.insert("version", env!("CARGO_PKG_VERSION"));
+    shown.insert("enforcement", state.account.enforcement().name());
+    shown.insert("partitionBytes", number(state.account.partition_bytes()));
+    shown.insert("publicEndpoint", public.map_or(Value::Null, Value::from));
+    Value::Object(shown)
+}
+
+fn enforcement(state: &State) -> Value {
+    object([("mode", state.account.enforcement().name().into())])
+}
+
+fn mode(body: &Value) -> Result<Enforcement, Error> {
+    let name = body.get("mode").and_then(Value::as_str).unwrap_or_default();
+    let found = Enforcement::ALL.into_iter().find(|it| it.name() == name);
+    found.ok_or_else(|| invalid("mode must be off, warn or on"))
 }
 
 fn clock(state: &State) -> Value {

@@ -6,7 +6,7 @@ use model::Value;
 use percent_encoding::percent_decode_str;
 
 use super::relocations::Command;
-use super::{explain, faults, heat, logical, object};
+use super::{events, explain, faults, heat, logical, object, place};
 use crate::error::Error;
 
 /// Every route, for the root page and for the documentation.
@@ -17,6 +17,7 @@ const ROUTES: &[&str] = &[
     "GET /_orrery/dbs/{db}/colls/{coll}/ranges",
     "GET /_orrery/dbs/{db}/colls/{coll}/logical",
     "GET /_orrery/dbs/{db}/colls/{coll}/heat",
+    "GET /_orrery/dbs/{db}/colls/{coll}/paths",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/split",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/{range}/move",
     "POST /_orrery/dbs/{db}/colls/{coll}/ranges/merge",
@@ -24,6 +25,9 @@ const ROUTES: &[&str] = &[
     "POST /_orrery/dbs/{db}/colls/{coll}/throughput",
     "POST /_orrery/dbs/{db}/colls/{coll}/hold",
     "POST /_orrery/dbs/{db}/colls/{coll}/release",
+    "POST /_orrery/place",
+    "GET /_orrery/enforcement",
+    "POST /_orrery/enforcement",
     "GET /_orrery/relocations",
     "GET /_orrery/relocations/{id}",
     "DELETE /_orrery/relocations/{id}",
@@ -44,6 +48,9 @@ pub(crate) enum Route {
     Explain { container: Link },
     Logical { container: Link },
     Heat { container: Link },
+    Paths { container: Link },
+    Place,
+    Enforcement,
     Events,
     Throughput { container: Link },
     Relocate { container: Link, command: Command },
@@ -65,6 +72,8 @@ impl Route {
             ["reset"] => Route::Reset { container: None },
             ["faults"] => Route::Faults,
             ["events"] => Route::Events,
+            ["place"] => Route::Place,
+            ["enforcement"] => Route::Enforcement,
             ["relocations"] => Route::Relocations,
             ["relocations", id] => {
                 Route::Relocation { id: id.parse().map_err(|_| Error::ManagementRoute)? }
@@ -90,10 +99,13 @@ impl Route {
             Route::Hold { .. } => &["step"],
             Route::Faults => faults::PROPERTIES,
             Route::Clock => &["advanceSeconds"],
+            Route::Place => place::PROPERTIES,
+            Route::Enforcement => &["mode"],
             Route::Root
             | Route::Ranges { .. }
             | Route::Logical { .. }
             | Route::Heat { .. }
+            | Route::Paths { .. }
             | Route::Events
             | Route::Reset { .. }
             | Route::Relocations
@@ -106,13 +118,14 @@ impl Route {
         match self {
             Route::Logical { .. } => logical::PARAMETERS,
             Route::Heat { .. } => heat::PARAMETERS,
+            Route::Events => events::PARAMETERS,
             _ => &[],
         }
     }
 
     /// Says whether a call changes nothing: keys that only read may make it.
     pub(super) fn only_reads(&self, method: &Method) -> bool {
-        method.is_safe() || matches!(self, Route::Explain { .. })
+        method.is_safe() || matches!(self, Route::Explain { .. } | Route::Place)
     }
 
     fn of_container(container: Link, rest: &[&str]) -> Result<Route, Error> {
@@ -123,6 +136,7 @@ impl Route {
             ["explain"] => Route::Explain { container },
             ["logical"] => Route::Logical { container },
             ["heat"] => Route::Heat { container },
+            ["paths"] => Route::Paths { container },
             ["throughput"] => Route::Throughput { container },
             ["hold"] => Route::Hold { container, is_held: true },
             ["release"] => Route::Hold { container, is_held: false },

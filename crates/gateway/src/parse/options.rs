@@ -27,6 +27,7 @@ pub(super) fn options(headers: &RequestHeaders<'_>) -> Result<Options, Error> {
         migrate_offer: migration(headers)?,
         pre_triggers: headers.triggers(Name::PreTriggers)?,
         wants_query_advice: headers.is_on(Name::QueryAdvice)?,
+        wants_analysis: false,
         post_triggers: headers.triggers(Name::PostTriggers)?,
         indexing: headers.indexing()?,
         omits_links: headers.is_on(Name::ExcludeSystemProperties)?,

@@ -14,6 +14,7 @@ mod absent;
 mod access;
 mod check;
 mod count;
+mod listed;
 mod path_dictionary;
 mod rebuild;
 mod rules;
@@ -22,6 +23,7 @@ mod times;
 
 pub(crate) use absent::ABSENT_MAX;
 pub(crate) use access::{IndexSnapshotCache, IndexView};
+pub use listed::IndexedPath;
 pub(crate) use path_dictionary::{PATHS_MAX, PathDictionary, PathDictionaryView};
 pub(crate) use rules::IndexState;
 pub(crate) use terms::{Held, TermChange, Wanted};

@@ -22,6 +22,18 @@ impl TermSpan {
         TermSpan::of_tags(Tag::Null, Tag::Object)
     }
 
+    /// The kinds of values, each with its name and its span.
+    pub fn kinds() -> [(&'static str, TermSpan); 6] {
+        [
+            ("null", TermSpan::of_tags(Tag::Null, Tag::Null)),
+            ("boolean", TermSpan::of_tags(Tag::False, Tag::True)),
+            ("number", TermSpan::of_tags(Tag::Negative, Tag::Positive)),
+            ("string", TermSpan::of_tags(Tag::Text, Tag::Text)),
+            ("array", TermSpan::of_tags(Tag::Array, Tag::Array)),
+            ("object", TermSpan::of_tags(Tag::Object, Tag::Object)),
+        ]
+    }
+
     /// The values of some types, which must follow each other in the order of values.
     pub(crate) fn of_tags(first: Tag, last: Tag) -> TermSpan {
         TermSpan { start: vec![first as u8], end: vec![last as u8 + 1] }
