@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a command-line tool talks to a person")]
 
 mod bench;
+mod browser;
 mod check;
 mod client;
 mod conformance;
@@ -43,6 +44,8 @@ enum Command {
     Test(test::TestArguments),
     /// Drive the release binary with the official SDKs: python, javascript, go, rust, java
     Conformance(conformance::ConformanceArguments),
+    /// Drive the explorer of the release binary in Chromium, and leave pictures under the target folder
+    Browser(browser::BrowserArguments),
     /// Run the text cases of queries and of the wire
     Cases(check::CasesArguments),
     /// Kill the server under load, restart it, and compare what it kept with what it acknowledged
@@ -91,6 +94,7 @@ fn run(command: Command) -> Result<()> {
         Command::Check => check::run(),
         Command::Test(arguments) => test::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
+        Command::Browser(arguments) => browser::run(&arguments),
         Command::Cases(arguments) => check::cases(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::PowerCut(arguments) => disk_faults::power_cut(&arguments),

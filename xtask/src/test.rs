@@ -8,7 +8,7 @@ use crate::crash::{self, CrashArguments};
 use crate::disk_faults::{DamageArguments, PowerCutArguments};
 use crate::sim::SimArguments;
 use crate::tally::Counts;
-use crate::{check, disk_faults, sim, workspace};
+use crate::{browser, check, disk_faults, sim, workspace};
 
 // Limit: kill cycles in CI, a minute or so; `--slow` runs the long proof.
 const CYCLES_FAST: u32 = 5;
@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
             let transfers = CrashArguments::transfers(cycles);
             counts += check::step("crash --transfers", || crash::run_binary(&binary, &transfers));
             let matrix = if arguments.slow { Matrix::Full } else { Matrix::Diagonal };
+            counts += browser::drive(&binary, false)?;
             counts += conformance::run_all(&binary, matrix)?;
         }
         Err(error) => {

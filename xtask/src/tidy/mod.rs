@@ -1,6 +1,7 @@
 //! `tidy`: rules that no compiler checks — layers, lengths, headers, leftovers, document caps, paths in documents, names
 //! of types.
 
+mod page;
 mod paths;
 
 use std::fs;
@@ -87,6 +88,7 @@ pub(crate) fn run() -> Result<()> {
         let header = text.lines().take_while(|line| line.starts_with("//!"));
         tree.check(&name, &header.collect::<Vec<_>>().join("\n"), &mut faults);
     }
+    page::check(&root, &mut faults)?;
     let mut documents = Vec::new();
     collect_flat(&root, "md", &mut documents)?;
     collect(&root.join("docs"), "md", &mut documents)?;
