@@ -192,7 +192,12 @@ impl Operation {
 #[derive(Debug, Clone)]
 pub enum MediaAction {
     Read,
-    Replace { content_type: String, bytes: Bytes },
+    /// What a read would tell, without the bytes.
+    Head,
+    Replace {
+        content_type: String,
+        bytes: Bytes,
+    },
 }
 
 /// What is asked of the attachments of an item.

@@ -28,7 +28,15 @@ pub enum Body {
     /// Media of an attachment, as it was uploaded.
     Media {
         content_type: String,
+        /// The id of its attachment.
+        name: String,
         bytes: Bytes,
+    },
+    /// The same without its bytes, which are so many.
+    MediaHead {
+        content_type: String,
+        name: String,
+        n_bytes: u64,
     },
     /// Results of a batch, in request order; the gateway writes JSON or `HybridRow`.
     Batch(Vec<BatchResult>),

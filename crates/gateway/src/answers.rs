@@ -62,6 +62,8 @@ groups! {
     OFFER = ["x-ms-offer-replace-pending"];
     /// Where media is, how much of it the account has.
     MEDIA = ["x-ms-media-storage-usage-mb", "x-ms-max-media-storage-usage-mb"];
+    /// The name under which media came.
+    SLUG = ["slug"];
     MEGABYTES = [
         "x-ms-databaseaccount-consumed-mb", "x-ms-databaseaccount-reserved-mb", "x-ms-databaseaccount-provisioned-mb",
     ];
@@ -153,7 +155,7 @@ answers! {
     AttachmentRead = G A P S I Y R CHARGE C N Q L T ETAG;
     AttachmentUnchanged = G A P S I Y R CHARGE C N Q L ETAG;
     Attachments = G A P S I Y R CHARGE C N Q L COUNT;
-    MediaRead = G A P S I Y R CHARGE C N Q L ETAG MEDIA;
+    MediaRead = G A P S I Y R CHARGE C N Q L ETAG MEDIA SLUG;
     MediaReplace = G A P S I Y R CHARGE C N Q W L ETAG MEDIA;
     Scripts = G A P S I Y R CHARGE C N Q L COUNT;
     ScriptCreate = G A P S I Y R CHARGE C N W Q ETAG;

@@ -15,6 +15,7 @@ use model::{
         binary::{self, Encoder},
     },
 };
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::{
     answers::{self, Answer, Groups},
@@ -27,6 +28,9 @@ use crate::{
     parse::{Action, BatchForm, Reply},
 };
 
+/// What a name in `Slug` has to be encoded for.
+const SLUG: &AsciiSet = &CONTROLS.add(b'%');
+
 /// Headers of a typical answer; a larger map would grow in the middle.
 const HEADERS_EXPECTED: usize = 48;
 
@@ -36,16 +40,19 @@ const HEADERS_EXPECTED: usize = 48;
 pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>, Bytes, Answer) {
     let Outcome { mut status, body, facts } = outcome;
     let mut n_items = facts.n_items;
-    let mut media_type = None;
+    let mut media = None;
     let body = match body {
         Body::Empty => Bytes::new(),
         Body::Resource(_) if reply.minimal => Bytes::new(),
         Body::Resource(text) if reply.is_binary => binary(text),
         Body::Resource(text) => text,
-        Body::Media { content_type, bytes } => {
-            let unknown = const { HeaderValue::from_static("application/octet-stream") };
-            media_type = Some(HeaderValue::from_str(&content_type).unwrap_or(unknown));
+        Body::Media { content_type, name, bytes } => {
+            media = Some((content_type, name, None));
             bytes
+        }
+        Body::MediaHead { content_type, name, n_bytes } => {
+            media = Some((content_type, name, Some(n_bytes)));
+            Bytes::new()
         }
         Body::Feed { owner_rid, envelope, rows } => {
             n_items = n_items.or(u64::try_from(rows.len()).ok());
@@ -71,8 +78,8 @@ pub(crate) fn outcome(outcome: Outcome, reply: Reply) -> (Response<Full<Bytes>>,
     let answer = reply.answer.with_status(response.status(), reply.action == Action::Batch);
     let headers = response.headers_mut();
     headers.reserve(HEADERS_EXPECTED);
-    if let Some(media_type) = media_type {
-        headers.insert(header::CONTENT_TYPE, media_type);
+    if let Some((content_type, name, n_bytes)) = media {
+        media_headers(headers, &content_type, &name, n_bytes);
     }
     self::facts(headers, reply.groups(answer), status, &Facts { n_items, ..facts });
     (response, body, answer)
@@ -317,6 +324,21 @@ fn rare(out: &mut HeaderWriter<'_>, groups: Groups, facts: &Facts) {
 
 fn truth(value: bool) -> HeaderValue {
     if value { HeaderValue::from_static("true") } else { HeaderValue::from_static("false") }
+}
+
+/// Of what kind media is, the name under which it came, and how long it is where it is not sent.
+fn media_headers(headers: &mut HeaderMap, content_type: &str, name: &str, n_bytes: Option<u64>) {
+    let unknown = const { HeaderValue::from_static("application/octet-stream") };
+    let content_type = HeaderValue::from_str(content_type).unwrap_or(unknown);
+    headers.insert(header::CONTENT_TYPE, content_type);
+    // Wire: RFC 5023. SDKs show what they get, so that names are sent as they are where they can be.
+    let slug = utf8_percent_encode(name, SLUG).to_string();
+    if let Ok(slug) = HeaderValue::from_str(&slug) {
+        headers.insert(&names::SLUG, slug);
+    }
+    if let Some(n_bytes) = n_bytes {
+        headers.insert(header::CONTENT_LENGTH, n_bytes.into());
+    }
 }
 
 /// How much media the account keeps, in MB.

@@ -136,7 +136,19 @@ where
         state.requests.note(&parts, &response, ended);
     }
     cors::expose(&state.options.cors, parts.headers.get(header::ORIGIN), response.headers_mut());
+    if parts.method == Method::HEAD && !arrival.is_direct {
+        leave_body_out(&mut response);
+    }
     response
+}
+
+/// Wire: what answers HEAD has the length of its body, and no body. Over HTTP/2 one would break the stream.
+fn leave_body_out(response: &mut Response<Full<Bytes>>) {
+    let n_bytes = std::mem::take(response.body_mut()).size_hint().lower();
+    let headers = response.headers_mut();
+    if n_bytes > 0 && !headers.contains_key(header::CONTENT_LENGTH) {
+        headers.insert(header::CONTENT_LENGTH, n_bytes.into());
+    }
 }
 
 /// Why there is no success to answer with.
@@ -287,7 +299,8 @@ where
     let limits = &state.options.limits;
     let brings_media = parse::brings_media(&target, &parts.method, &headers)?;
     let bytes_max = if brings_media { limits.media_bytes_max } else { limits.body_bytes_max };
-    let turn = if brings_media || matches!(target, Target::Media { .. }) {
+    let shows_media = matches!(target, Target::Media { .. }) && parts.method == Method::GET;
+    let turn = if brings_media || shows_media {
         // What arrives has a length or could be as long as is allowed; what is read is not known yet.
         let declared = if brings_media { body.size_hint().upper() } else { None };
         Some(Box::pin(state.media.turn(declared, limits)).await?)

@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use account::{Account, AccountOptions};
 use bytes::Bytes;
+use http::Method;
 use model::{Env, Value};
 use support::{Call, Client, Protocol, Reply, START_MS, Server};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
@@ -69,6 +70,35 @@ async fn media_comes_back_byte_by_byte_on_every_protocol() {
                 (Some("text/plain"), true)
             );
         }
+    }
+}
+
+/// Wire: .NET's `ReadMediaMetadataAsync`, and the members of its media that come from headers.
+#[tokio::test]
+async fn media_is_described_without_its_bytes() {
+    let server = server().await;
+    for protocol in Protocol::ALL {
+        let mut client = Client::connect(&server, protocol).await;
+        for (sent, told) in [("a%20name", "a name"), ("gr%C3%BCn", "gr%C3%BCn"), ("50%25", "50%25")]
+        {
+            let upload = upload(sent, vec![7; 100_000]);
+            let made = client.send(upload.header("x-ms-documentdb-is-upsert", "true")).await;
+            let link = link(&made);
+            let head = client.send(Call::new(Method::HEAD, &link)).await;
+            assert_eq!((head.status, head.body.len()), (200, 0), "{protocol:?}: {}", head.text());
+            assert_eq!(head.header("content-length"), Some("100000"));
+            assert_eq!(head.header("content-type"), Some("image/png"));
+            assert_eq!(head.header("x-ms-request-charge"), Some("1"));
+            assert_eq!(head.header("x-ms-max-media-storage-usage-mb"), Some("2048"));
+            let read = client.send(Call::get(&link)).await;
+            assert_eq!(read.body.len(), 100_000);
+            for name in ["slug", "etag", "content-location"] {
+                assert_eq!(head.header(name), read.header(name), "{name}");
+            }
+            assert_eq!(head.header("slug"), Some(told), "{sent}");
+        }
+        let missing = client.send(Call::new(Method::HEAD, "/media/x")).await;
+        assert_eq!((missing.status, missing.body.len()), (404, 0));
     }
 }
 

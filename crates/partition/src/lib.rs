@@ -46,6 +46,7 @@ mod writer;
 pub use attachments::{
     ATTACHMENTS_MAX, AttachmentBody, AttachmentCall, AttachmentContent, AttachmentOp,
     AttachmentPage, AttachmentSource, FoundAttachment, FoundMedia, MEDIA_BYTES_MAX, Media,
+    MediaFacts,
 };
 pub use call::{
     Applied, BatchApplied, ChangePage, IndexingDirective, ItemCall, ItemOp, ItemOutcome, ItemPage,

@@ -157,7 +157,7 @@ pub(crate) fn rows(outcome: &Outcome) -> Vec<Value> {
     match &outcome.body {
         Body::Feed { rows, .. } => rows.iter().filter_map(|row| json::parse(row).ok()).collect(),
         Body::Resource(bytes) => json::parse(bytes).into_iter().collect(),
-        Body::Empty | Body::Media { .. } | Body::Batch(_) => Vec::new(),
+        Body::Empty | Body::Media { .. } | Body::MediaHead { .. } | Body::Batch(_) => Vec::new(),
     }
 }
 

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{Lsn, Rid, Status};
+use model::{Charge, ETag, Lsn, Rid, Status};
 use partition::{
     AttachmentBody, AttachmentCall, AttachmentContent, AttachmentOp, AttachmentSource,
-    FoundAttachment, ItemOutcome, Logical, Media, PageLimits,
+    FoundAttachment, FoundMedia, ItemOutcome, Logical, Media, MediaFacts, PageLimits,
 };
 use query::{PageRequest, PrepareOptions, ResumeFilter, Statement};
 
@@ -81,7 +81,8 @@ impl ItemRequest<'_> {
             .and_then(|()| self.check_granted_attachment(&owner, &id))
             .map_err(|error| self.fail(error))?;
         match action {
-            MediaAction::Read => self.read_media(&owner, &id),
+            MediaAction::Read => self.read_media(&owner, id),
+            MediaAction::Head => self.head_of_media(&owner, id),
             MediaAction::Replace { content_type, bytes } => {
                 let media = Media { content_type, bytes };
                 self.apply_attachment(owner, AttachmentOp::ReplaceMedia { id, media }).await.map(
@@ -107,22 +108,41 @@ impl ItemRequest<'_> {
         Ok(self.attachment_answer(owner, range, outcome, lsn))
     }
 
-    fn read_media(&self, owner: &ItemAddress, id: &str) -> Result<Outcome, Failed> {
+    fn read_media(&self, owner: &ItemAddress, name: String) -> Result<Outcome, Failed> {
         let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
         self.check_session(range).map_err(|error| self.fail_at(range, error))?;
         let lsn = range.partition.lsn();
-        let media = range
+        let FoundMedia { content_type, bytes, etag, charge } = range
             .partition
-            .read_media(&owner.at, &owner.id, id)
+            .read_media(&owner.at, &owner.id, &name)
             .map_err(|error| self.fail_at(range, error))?;
-        let facts = Facts {
-            charge: media.charge,
-            etag: Some(media.etag),
-            media: Some(self.inner.media_usage()),
-            ..self.facts_of(range.id(), lsn)
-        };
-        let body = Body::Media { content_type: media.content_type, bytes: media.bytes };
-        Ok(self.below_item(owner, Outcome { status: Status::OK, body, facts }))
+        let body = Body::Media { content_type, name, bytes };
+        Ok(self.media_answer(owner, range, lsn, (etag, charge), body))
+    }
+
+    fn head_of_media(&self, owner: &ItemAddress, name: String) -> Result<Outcome, Failed> {
+        let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
+        self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+        let lsn = range.partition.lsn();
+        let MediaFacts { content_type, n_bytes, etag, charge } = range
+            .partition
+            .media_facts(&owner.at, &owner.id, &name)
+            .map_err(|error| self.fail_at(range, error))?;
+        let body = Body::MediaHead { content_type, name, n_bytes };
+        Ok(self.media_answer(owner, range, lsn, (etag, charge), body))
+    }
+
+    fn media_answer(
+        &self,
+        owner: &ItemAddress,
+        range: &Range,
+        lsn: Lsn,
+        (etag, charge): (ETag, Charge),
+        body: Body,
+    ) -> Outcome {
+        let (etag, media) = (Some(etag), Some(self.inner.media_usage()));
+        let facts = Facts { charge, etag, media, ..self.facts_of(range.id(), lsn) };
+        self.below_item(owner, Outcome { status: Status::OK, body, facts })
     }
 
     async fn apply_attachment(

@@ -108,7 +108,7 @@ pub(super) fn right(action: &ItemAction) -> Right {
                 AttachmentAction::Read { .. } | AttachmentAction::List | AttachmentAction::Query { .. },
             ..
         }
-        | ItemAction::Media { action: MediaAction::Read, .. }
+        | ItemAction::Media { action: MediaAction::Read | MediaAction::Head, .. }
         | ItemAction::Read { .. }
         | ItemAction::Head
         | ItemAction::ReadFeed

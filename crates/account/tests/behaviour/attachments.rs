@@ -59,11 +59,16 @@ async fn read_media(client: &Client, link: &str) -> Result<(String, Bytes), u16>
     let call = account::Call { principal, operation, options };
     match client.account.execute(call).await {
         Ok(outcome) => match outcome.body {
-            Body::Media { content_type, bytes } => Ok((content_type, bytes)),
+            Body::Media { content_type, bytes, .. } => Ok((content_type, bytes)),
             other => panic!("no media: {other:?}"),
         },
         Err(failed) => Err(model::Failure::status(&failed.error).code),
     }
+}
+
+async fn media_head(client: &Client, link: &str) -> Answer {
+    let id = link.strip_prefix("/media/").unwrap().to_owned();
+    client.call(Operation::Media { id, action: MediaAction::Head }).await
 }
 
 async fn replace_media(client: &Client, link: &str, n_bytes: usize) -> Answer {
@@ -183,6 +188,8 @@ async fn media_is_read_and_replaced_by_its_own_link() {
     assert_eq!(made.facts.media.unwrap().bytes, 100_000);
     let (kind, bytes) = read_media(&client, &link).await.unwrap();
     assert_eq!((kind.as_str(), bytes.len()), ("image/png", 100_000));
+    let told = media_head(&client, &link).await.expect(200);
+    assert_eq!(told.value.as_str(), Some("pic image/png 100000"));
     let replaced = replace_media(&client, &link, 5).await.expect(200);
     assert!(replaced.facts.etag.is_some());
     let (kind, bytes) = read_media(&client, &link).await.unwrap();
@@ -195,6 +202,7 @@ async fn media_is_read_and_replaced_by_its_own_link() {
     replace_media(&stale, &link, 5).await.expect(412);
     items.delete("d").await.expect(204);
     assert_eq!(read_media(&client, &link).await, Err(404));
+    media_head(&client, &link).await.expect(404);
     replace_media(&client, &link, 5).await.expect(404);
     assert_eq!(client.account.media_usage().bytes, 0);
     for bad in ["/media/", "/media/x", "/media/AAAAAAAAAAAAAAAAAAAAAAAAAAAB"] {
@@ -306,6 +314,7 @@ async fn grants_on_items_and_attachments_reach_no_further() {
     reader.items().key(r#"["p"]"#).run(read("d", "a")).await.expect(200);
     reader.items().key(r#"["p"]"#).run(delete("d", "a")).await.expect(403);
     assert!(read_media(&reader, &links[0]).await.is_ok());
+    media_head(&reader, &links[0]).await.expect(200);
     replace_media(&reader, &links[0], 3).await.expect(403);
 }
 

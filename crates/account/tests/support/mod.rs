@@ -109,6 +109,9 @@ impl From<Result<Outcome, Failed>> for Answer {
                     Body::Media { bytes, .. } => {
                         one = Value::from(format!("{} bytes", bytes.len()));
                     }
+                    Body::MediaHead { content_type, name, n_bytes } => {
+                        one = Value::from(format!("{name} {content_type} {n_bytes}"));
+                    }
                     Body::Batch(results) => batch = results,
                 }
                 Answer {

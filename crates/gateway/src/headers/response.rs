@@ -60,6 +60,7 @@ names! {
     MAX_CONTENT_LENGTH = "x-ms-cosmos-max-content-length";
     VALIDATION_FAILURE = "x-ms-request-validation-failure";
     REGIONS_COMMITTED_LSN = "x-ms-cosmos-global-nregion-committed-glsn";
+    SLUG = "slug";
     MEDIA_USAGE = "x-ms-media-storage-usage-mb";
     MEDIA_QUOTA = "x-ms-max-media-storage-usage-mb";
     CONSUMED = "x-ms-databaseaccount-consumed-mb";

@@ -126,6 +126,7 @@ pub(super) fn one(
 pub(super) fn media(id: String, request: &Request<'_>, options: Options) -> Result<Parsed, Error> {
     let (action, kind) = match *request.method {
         Method::GET => (MediaAction::Read, Action::MediaRead),
+        Method::HEAD => (MediaAction::Head, Action::MediaRead),
         Method::PUT => {
             let (content_type, bytes) = (media_type(request.headers)?, request.body.clone());
             (MediaAction::Replace { content_type, bytes }, Action::MediaWrite)

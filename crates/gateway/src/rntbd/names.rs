@@ -6,6 +6,7 @@ pub(crate) mod resource {
     pub(crate) const DATABASE: u16 = 0x0001;
     pub(crate) const CONTAINER: u16 = 0x0002;
     pub(crate) const ITEM: u16 = 0x0003;
+    pub(crate) const ATTACHMENT: u16 = 0x0004;
     pub(crate) const USER: u16 = 0x0005;
     pub(crate) const PERMISSION: u16 = 0x0006;
     pub(crate) const STORED_PROCEDURE: u16 = 0x0007;
@@ -40,6 +41,7 @@ pub(crate) mod request {
     pub(crate) const DATABASE_NAME: u16 = 0x0015;
     pub(crate) const CONTAINER_NAME: u16 = 0x0016;
     pub(crate) const ITEM_NAME: u16 = 0x0017;
+    pub(crate) const ATTACHMENT_NAME: u16 = 0x0018;
     pub(crate) const USER_NAME: u16 = 0x0019;
     pub(crate) const PERMISSION_NAME: u16 = 0x001A;
     pub(crate) const STORED_PROCEDURE_NAME: u16 = 0x001B;

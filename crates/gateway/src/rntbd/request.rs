@@ -28,6 +28,9 @@ use crate::{
 /// Everything but unreserved characters.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// How long rids are: of a database, what is in it, what is in that, and of attachments.
+const RID_BYTES: [usize; 4] = [4, 8, 16, 20];
+
 /// Limit: KiB of a continuation; a token of this protocol has a length of two bytes.
 const CONTINUATION_KIB_MAX: u32 = 63;
 
@@ -205,7 +208,10 @@ fn build(
     let activity = Uuid::from_bytes_le(frame.activity).hyphenated().encode_lower(&mut activity);
     put(headers, &names::ACTIVITY_ID, activity.as_bytes())?;
     put(headers, &HeaderName::from_static(Name::Version.text()), version.as_bytes())?;
-    let is_metadata = !matches!(frame.resource, resource::ITEM | resource::STORED_PROCEDURE);
+    let is_metadata = !matches!(
+        frame.resource,
+        resource::ITEM | resource::ATTACHMENT | resource::STORED_PROCEDURE
+    );
     for (id, value) in &found.0 {
         // Wire: reads of metadata always say Strong, which is stronger than most accounts allow for items.
         if *id == CONSISTENCY_LEVEL && is_metadata {
@@ -356,11 +362,13 @@ fn is_feed(operation: u16) -> bool {
 fn chain(resource: u16) -> Result<&'static [(&'static str, u16)], Error> {
     const DATABASE: (&str, u16) = ("dbs", ids::DATABASE_NAME);
     const CONTAINER: (&str, u16) = ("colls", ids::CONTAINER_NAME);
+    const ITEM: (&str, u16) = ("docs", ids::ITEM_NAME);
     const USER: (&str, u16) = ("users", ids::USER_NAME);
     Ok(match resource {
         resource::DATABASE => &[DATABASE],
         resource::CONTAINER => &[DATABASE, CONTAINER],
-        resource::ITEM => &[DATABASE, CONTAINER, ("docs", ids::ITEM_NAME)],
+        resource::ITEM => &[DATABASE, CONTAINER, ITEM],
+        resource::ATTACHMENT => &[DATABASE, CONTAINER, ITEM, ("attachments", ids::ATTACHMENT_NAME)],
         resource::USER => &[DATABASE, USER],
         resource::PERMISSION => &[DATABASE, USER, ("permissions", ids::PERMISSION_NAME)],
         resource::STORED_PROCEDURE => {
@@ -390,7 +398,8 @@ fn path(frame: &Frame, found: &RequestTokens<'_>) -> Result<String, Error> {
         path.push('/');
         if let Some(rid) = by_rid {
             // A rid begins with the rids of its owners.
-            let prefix = rid.get(..4 << depth).ok_or_else(missing)?;
+            let prefix = RID_BYTES.get(depth).and_then(|n_bytes| rid.get(..*n_bytes));
+            let prefix = prefix.ok_or_else(missing)?;
             let rid = Rid::from_bytes(prefix).ok_or_else(missing)?.to_string();
             path.extend(utf8_percent_encode(&rid, ENCODED));
         } else {
@@ -426,7 +435,7 @@ mod tests {
     fn names_become_the_path_of_the_resource() {
         use operation as op;
         #[rustfmt::skip]
-        let table: [Row; 11] = [
+        let table: [Row; 13] = [
             (resource::DATABASE, op::READ_FEED, &[], "GET", "/dbs"),
             (resource::DATABASE, op::READ, &[(0x15, "d")], "GET", "/dbs/d"),
             (resource::DATABASE, op::HEAD_FEED, &[], "HEAD", "/dbs"),
@@ -436,6 +445,9 @@ mod tests {
             (resource::ITEM, op::READ, &[(0x15, "d"), (0x16, "c"), (0x17, "a b%é/?#")], "GET",
              "/dbs/d/colls/c/docs/a%20b%25%C3%A9%2F%3F%23"),
             (resource::ITEM, op::PATCH, &[(0x15, "d"), (0x16, "c"), (0x17, "i")], "PATCH", "/dbs/d/colls/c/docs/i"),
+            (resource::ATTACHMENT, op::READ_FEED, &[(0x15, "d"), (0x16, "c"), (0x17, "i")], "GET", "/dbs/d/colls/c/docs/i/attachments"),
+            (resource::ATTACHMENT, op::DELETE, &[(0x15, "d"), (0x16, "c"), (0x17, "i"), (0x18, "a b")], "DELETE",
+             "/dbs/d/colls/c/docs/i/attachments/a%20b"),
             (resource::USER, op::REPLACE, &[(0x15, "d"), (0x19, "u")], "PUT", "/dbs/d/users/u"),
             (resource::PERMISSION, op::DELETE, &[(0x15, "d"), (0x19, "u"), (0x1A, "p")], "DELETE", "/dbs/d/users/u/permissions/p"),
             (resource::STORED_PROCEDURE, op::EXECUTE, &[(0x15, "d"), (0x16, "c"), (0x1B, "s")], "POST", "/dbs/d/colls/c/sprocs/s"),
@@ -455,20 +467,29 @@ mod tests {
     fn a_request_without_names_goes_by_rid() {
         let container = Rid::container(1, 7);
         let item = Rid::item(&container, 3);
-        let frame = |operation, rid: &Rid| {
+        let frame = |resource, operation, rid: &Rid| {
             let rid = rid.as_bytes().to_vec();
             let mut tokens = vec![0, 0, 0x0B, u8::try_from(rid.len()).unwrap(), 0];
             tokens.extend(rid);
             let tokens = tokens.into();
             let payload = Bytes::new();
-            Frame { resource: resource::ITEM, operation, activity: [0; 16], tokens, payload }
+            Frame { resource, operation, activity: [0; 16], tokens, payload }
         };
         let path = |frame| read(&frame).map(|request| request.uri().path().to_owned()).ok();
-        let owner = path(frame(operation::READ_FEED, &container)).unwrap();
+        let owner = path(frame(resource::ITEM, operation::READ_FEED, &container)).unwrap();
         assert!(owner.ends_with("/docs") && owner.starts_with("/dbs/"), "{owner}");
-        let one = path(frame(operation::READ, &item)).unwrap();
+        let one = path(frame(resource::ITEM, operation::READ, &item)).unwrap();
         assert!(one.starts_with(&format!("{owner}/")), "{one}");
-        assert_eq!(path(frame(operation::READ, &container)), None, "a container is no item");
+        let is_item = path(frame(resource::ITEM, operation::READ, &container));
+        assert_eq!(is_item, None, "a container is no item");
+        let feed = path(frame(resource::ATTACHMENT, operation::CREATE, &item)).unwrap();
+        assert_eq!(feed, format!("{one}/attachments"));
+        let attachment = Rid::attachment(&item, 9);
+        let own = path(frame(resource::ATTACHMENT, operation::REPLACE, &attachment)).unwrap();
+        let encoded = utf8_percent_encode(&attachment.to_string(), ENCODED).to_string();
+        assert_eq!(own, format!("{feed}/{encoded}"));
+        let is_attachment = path(frame(resource::ATTACHMENT, operation::READ, &item));
+        assert_eq!(is_attachment, None, "an item is no attachment");
     }
 
     #[test]
@@ -509,7 +530,7 @@ mod tests {
             out.text(0x15, b"d");
             out.text(0x16, b"c");
         };
-        assert!(read(&frame(0x0004, operation::READ, named)).is_err(), "resource");
+        assert!(read(&frame(0x0009, operation::READ, named)).is_err(), "resource");
         assert!(read(&frame(resource::ITEM, 0x0010, named)).is_err(), "operation");
         assert!(read(&frame(resource::ITEM, operation::READ, named)).is_err(), "no name");
         let empty = |out: &mut TokenWriter<'_>| {

@@ -14,7 +14,7 @@ pub use call::{AttachmentBody, AttachmentCall, AttachmentContent, AttachmentOp, 
 pub use media::MEDIA_BYTES_MAX;
 pub(crate) use media::{chunk_count, chunks, decode_chunk};
 pub(crate) use read::render;
-pub use read::{AttachmentPage, FoundAttachment, FoundMedia};
+pub use read::{AttachmentPage, FoundAttachment, FoundMedia, MediaFacts};
 pub use source::AttachmentSource;
 
 // Limit: attachments of one item. They go with it in one commit.

@@ -30,6 +30,15 @@ pub struct AttachmentPage {
     pub charge: Charge,
 }
 
+/// What is known of media without its bytes.
+#[derive(Debug)]
+pub struct MediaFacts {
+    pub content_type: String,
+    pub n_bytes: u64,
+    pub etag: ETag,
+    pub charge: Charge,
+}
+
 /// Media as it was uploaded.
 #[derive(Debug)]
 pub struct FoundMedia {
@@ -128,14 +137,17 @@ impl Partition {
         let reader = self.reader();
         let (number, record) = reader.find_attachment(at, item, id)?;
         self.has_seen(record.lsn);
-        let media_bytes = record.media_bytes.ok_or_else(Error::missing)?;
-        let bytes = reader.media(number, media_bytes)?;
-        let value = model::json::parse(&record.text)
-            .map_err(|_| Error::Corrupt("a stored attachment is not JSON"))?;
-        let content_type = value.get("contentType").and_then(model::Value::as_str);
-        let content_type = content_type.unwrap_or("application/octet-stream").to_owned();
+        let MediaFacts { content_type, n_bytes, etag, .. } = facts_of(&record)?;
+        let bytes = reader.media(number, n_bytes)?;
         let charge = charge::media(bytes.len());
-        Ok(FoundMedia { content_type, bytes, etag: record.etag(), charge })
+        Ok(FoundMedia { content_type, bytes, etag, charge })
+    }
+
+    /// Tells of the media that we keep for an attachment what [`Partition::read_media`] tells beside its bytes.
+    pub fn media_facts(&self, at: &Logical, item: &str, id: &str) -> Result<MediaFacts> {
+        let (_, record) = self.reader().find_attachment(at, item, id)?;
+        self.has_seen(record.lsn);
+        facts_of(&record)
     }
 }
 
@@ -183,6 +195,17 @@ impl Reader {
         }
         if media.len() == n_bytes { Ok(media.freeze()) } else { Err(TORN) }
     }
+}
+
+/// What a record tells of its media. One that only links to media fails with `ItemMissing`.
+fn facts_of(record: &AttachmentRecord) -> Result<MediaFacts> {
+    let n_bytes = record.media_bytes.ok_or_else(Error::missing)?;
+    let value = model::json::parse(&record.text)
+        .map_err(|_| Error::Corrupt("a stored attachment is not JSON"))?;
+    let content_type = value.get("contentType").and_then(model::Value::as_str);
+    let content_type = content_type.unwrap_or("application/octet-stream").to_owned();
+    let charge = charge::read(record.text.len());
+    Ok(MediaFacts { content_type, n_bytes, etag: record.etag(), charge })
 }
 
 /// Splices the system properties into an attachment's text.
