@@ -1,7 +1,8 @@
 //! A server of our own: started on a free port, known to be ready, stopped by its process id.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -73,6 +74,18 @@ impl Server {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))
+    }
+
+    /// The certificate that the server made for itself, as PEM.
+    pub(crate) fn certificate(&self) -> Result<String> {
+        let mut stream = TcpStream::connect(&self.authority)?;
+        stream.set_read_timeout(Some(READY_TIMEOUT))?;
+        let host = &self.authority;
+        write!(stream, "GET /_explorer/emulator.pem HTTP/1.0\r\nhost: {host}\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let body = answer.split_once("\r\n\r\n").filter(|_| answer.starts_with("HTTP/1.0 200"));
+        Ok(body.with_context(|| format!("no certificate: {answer}"))?.1.to_owned())
     }
 
     pub(crate) fn process_id(&self) -> u32 {

@@ -77,7 +77,7 @@ impl Row {
     }
 }
 
-/// How the client connects: everything over HTTP, or items over the binary protocol, which two SDKs have.
+/// How the client connects: everything over HTTP, or items over the binary protocol, which some SDKs have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Gateway,
@@ -206,6 +206,11 @@ fn run_row(
         .env("ORRERY_MIN_PARTITIONS", &partitions)
         .env("ORRERY_CONNECTION_MODE", if mode == Mode::Direct { "direct" } else { "gateway" })
         .env("ORRERY_ACCEPT_IDENTITY_TOKENS", "true");
+    if mode == Mode::Direct && suite.checks_certificate() {
+        let file = folder.path().join("certificate.pem");
+        std::fs::write(&file, server.certificate()?)?;
+        command.env("SSL_CERT_FILE", file);
+    }
     if mode == Mode::Direct && min_partitions == 1 {
         // For tests that end and start servers of their own; once is enough.
         command.env("ORRERY_BINARY", binary);

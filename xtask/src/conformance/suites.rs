@@ -66,9 +66,14 @@ impl Suite {
         self != Suite::DocumentdbNode || scheme == "http"
     }
 
-    /// Says whether the SDK has direct mode; it is the default of both that have it.
+    /// Says whether the SDK has direct mode; it is the default of those of today.
     pub(crate) fn has_direct_mode(self) -> bool {
-        matches!(self, Suite::Java | Suite::Dotnet)
+        matches!(self, Suite::Java | Suite::Dotnet | Suite::DocumentdbDotnet)
+    }
+
+    /// Says whether the SDK checks the certificate in direct mode and cannot be told not to.
+    pub(super) fn checks_certificate(self) -> bool {
+        self == Suite::DocumentdbDotnet
     }
 
     /// How the SDK connects unless told otherwise.
