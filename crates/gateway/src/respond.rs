@@ -461,6 +461,7 @@ mod tests {
             query_metrics: Some("a=1".to_owned()),
             index_metrics: Some("e30=".to_owned()),
             query_advice: Some("%5B%5D".to_owned()),
+            analysis: None,
             scan: Some(Scan::Forward),
             requires_distribution: Some(true),
             script_log: Some("x%20y".to_owned()),
