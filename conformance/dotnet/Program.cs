@@ -73,9 +73,11 @@ var throttling = new (string Name, Func<World, Task> Check)[]
     ("without retries a refusal says when to come again", Throttling.WithoutRetries),
 };
 
-// Each has a server of its own.
+// What direct mode's client makes of failures; the later ones have a server of their own each.
 var faults = new (string Name, Func<World, Task> Check)[]
 {
+    ("what passes is tried again", Failures.Passing),
+    ("what stays is handed over at once", Failures.Staying),
     ("a client outlives its server", Faults.Restart),
     ("cut connections are opened again", Faults.CutConnections),
     ("a short silence is only slow", Faults.ShortSilence),

@@ -41,14 +41,14 @@ sealed class World : IAsyncDisposable
         seen ??= new Watch();
         var options = new CosmosClientOptions
         {
-            ConnectionMode = IsDirect ? ConnectionMode.Direct : ConnectionMode.Gateway,
-            LimitToEndpoint = true,
             AllowBulkExecution = bulk,
             MaxRetryAttemptsOnRateLimitedRequests = retries,
             HttpClientFactory = () => new HttpClient(seen, false),
             // For the sockets of direct mode; the handler above speaks for HTTP only.
             ServerCertificateCustomValidationCallback = isTrusting ? (_, _, _) => true : null,
         };
+        // Direct mode is the default.
+        if (!IsDirect) options.ConnectionMode = ConnectionMode.Gateway;
         return new CosmosClient(endpoint ?? Endpoint, credential, options);
     }
 

@@ -270,12 +270,14 @@ async fn every_refusal_tells_a_position_and_keeps_the_connection() {
         let told = answer.tokens.get(&0x1C).map_or("0", String::as_str);
         assert_eq!(told, substatus, "{name}: {answer:?}");
         assert!(answer.token(0x13).parse::<i64>().unwrap() >= 1, "{name}");
+        assert!(answer.token(0x21).parse::<u32>().is_ok(), "{name}");
         assert!(answer.payload.starts_with("{\"code\":"), "{name}: {answer:?}");
         let is_final = answer.tokens.contains_key(&0x1B);
         assert!(!(is_final && status == 410), "{name}: a 410 sends the client elsewhere");
     }
     let echoed = direct.send(Frame::new(ITEM, READ).text(0x05, "0:-1#7")).await;
     assert_eq!((echoed.status, echoed.token(0x3E), echoed.token(0x1B)), (400, "-1#7", "1"));
+    assert_eq!(echoed.token(0x21), "0");
 }
 
 #[tokio::test]
@@ -527,6 +529,69 @@ async fn silent_clients_are_cut_off() {
     let mut idle = Direct::connect(&server).await;
     tokio::time::sleep(short * 3).await;
     assert_eq!(idle.send(Frame::read("a", "1")).await.status, 404, "between frames there is time");
+}
+
+/// The value of a metric without labels.
+async fn metric(server: &Server, name: &str) -> usize {
+    let text = server.send(Call::get("/metrics").unsigned()).await.text();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name}\n{text}"))
+}
+
+/// The limits of HTTP hold for frames, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_read_responses_is_cut_off() {
+    const MIB: usize = 1 << 20;
+    let server = Server::start_with(|options| {
+        options.limits.unread_bytes_max = 8 * MIB;
+        options.limits.write_timeout = Duration::from_secs(2);
+    })
+    .await
+    .with_container()
+    .await;
+    let large = format!(r#"{{"id":"1","pk":"a","x":"{}"}}"#, "y".repeat(MIB));
+    assert_eq!(server.send(Call::create("a", large)).await.status, 201);
+    let mut hostile = Direct::connect(&server).await;
+    let bytes: Vec<u8> = (0..200).flat_map(|id| Frame::read("a", "1").bytes(id)).collect();
+    hostile.stream.write_all(&bytes).await.unwrap();
+    let mut most = 0;
+    for _ in 0..10 {
+        most = most.max(metric(&server, "orrery_unread_answer_bytes").await);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(most < 32 * MIB, "{most} bytes wait for one client");
+    let gone = async {
+        // The one that asks is open as well.
+        while metric(&server, "orrery_connections_open").await > 1 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    assert!(timeout(4 * LONG, gone).await.is_ok(), "it is cut off");
+    assert_eq!(metric(&server, "orrery_unread_answer_bytes").await, 0);
+}
+
+/// A clock that is wrong is told at once: the client would try for 15 seconds if the refusal had no position.
+#[tokio::test]
+async fn a_date_too_far_from_now_is_refused_with_a_position() {
+    const OLD: &str = "Tue, 01 Jan 2019 00:00:00 GMT";
+    let server = Server::start().await.with_container().await;
+    let mut direct = Direct::connect(&server).await;
+    let signed = authorization(WELL_KNOWN_KEY, &Method::GET, "/dbs/d/colls/c/docs/1", OLD);
+    let skewed = Frame::new(ITEM, READ)
+        .text(0x01, &signed)
+        .token(0x03, 7, &[&[u8::try_from(OLD.len()).unwrap()], OLD.as_bytes()].concat())
+        .text(0x05, "0:-1#7")
+        .text(0x13, PRIMARY)
+        .text(0x15, "d")
+        .text(0x16, "c")
+        .text(0x17, "1")
+        .text(0x2B, "[\"a\"]");
+    let refused = direct.send(skewed).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    refused.assert_positions();
+    assert_eq!((refused.token(0x1B), refused.token(0x3E)), ("1", "-1#7"));
+    assert!(refused.payload.contains("current server time"), "{refused:?}");
+    assert_eq!(direct.send(Frame::read("a", "1")).await.status, 404, "the connection goes on");
 }
 
 #[tokio::test]

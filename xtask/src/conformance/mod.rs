@@ -143,7 +143,7 @@ fn run_suites(binary: &Path, suites: &[Suite], matrix: Matrix) -> Result<Counts>
             let row = Row { scheme, min_partitions: 1, mode };
             counts += run_row(binary, suite, command, row, &["--enforce-throughput", "on"])?;
         }
-        if matrix == Matrix::Full && suite == Suite::Dotnet {
+        if matrix == Matrix::Full && suite.has_direct_mode() {
             counts += run_levels(binary, suite)?;
         }
     }

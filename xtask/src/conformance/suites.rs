@@ -191,12 +191,13 @@ impl Suite {
                 command.env("ORRERY_THROTTLED", "1");
                 Some(command)
             }
+            Suite::Java => {
+                let mut command = java_suite(&["test", "-Dtest=ThrottlingTest"]);
+                command.env("ORRERY_THROTTLED", "1");
+                Some(command)
+            }
             // One retry policy per family of SDKs is enough for a test that takes half a minute.
-            Suite::Go
-            | Suite::Rust
-            | Suite::Java
-            | Suite::DocumentdbNode
-            | Suite::DocumentdbDotnet => None,
+            Suite::Go | Suite::Rust | Suite::DocumentdbNode | Suite::DocumentdbDotnet => None,
         })
     }
 }

@@ -14,6 +14,8 @@
 
 pub(crate) mod context;
 mod frame;
+#[cfg(test)]
+mod golden;
 mod names;
 pub(crate) mod request;
 pub(crate) mod response;

@@ -65,6 +65,7 @@ pub(crate) mod response {
     pub(crate) const VALIDATION_FAILURE: u16 = 0x001B;
     pub(crate) const CURRENT_WRITE_QUORUM: u16 = 0x001E;
     pub(crate) const CURRENT_REPLICA_SET_SIZE: u16 = 0x001F;
+    pub(crate) const RANGE_ID: u16 = 0x0021;
     pub(crate) const N_READ_REGIONS: u16 = 0x0030;
     pub(crate) const TRANSPORT_REQUEST_ID: u16 = 0x0035;
     pub(crate) const LOCAL_LSN: u16 = 0x003A;

@@ -49,7 +49,7 @@ pub(crate) struct DirectRequest {
 pub(crate) struct Echo {
     pub(crate) activity: [u8; 16],
     pub(crate) transport_id: u32,
-    /// The session token of the request without its range.
+    /// The session token of the request.
     pub(crate) session: Option<String>,
     /// The request went to the address of the primary.
     pub(crate) is_primary: bool,
@@ -185,7 +185,7 @@ pub(crate) fn to_http(frame: &Frame, version: &str) -> Result<DirectRequest, Tok
     let echo = Echo {
         activity: frame.activity,
         transport_id,
-        session: session.map(|it| it.split_once(':').map_or(it, |(_, token)| token).to_owned()),
+        session: session.map(str::to_owned),
         is_primary: path.trim_end_matches('/').ends_with('p'),
         correlated: found.guid(ids::CORRELATED_ACTIVITY),
         is_head: matches!(frame.operation, operation::HEAD | operation::HEAD_FEED),
@@ -508,7 +508,7 @@ mod tests {
         });
         let asked = to_http(&frame, "2020-07-15").unwrap();
         assert_eq!((asked.echo.transport_id, asked.echo.is_primary), (77, true));
-        assert_eq!(asked.echo.session.as_deref(), Some("-1#4"));
+        assert_eq!(asked.echo.session.as_deref(), Some("0:-1#4"));
         let request = asked.http.unwrap();
         let header = |name: &str| request.headers().get(name).map(|it| it.to_str().unwrap());
         assert_eq!(header("x-ms-max-item-count"), Some("-1"));

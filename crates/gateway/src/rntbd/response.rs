@@ -14,6 +14,9 @@ use crate::headers::response as names;
 const REPLICA_SET_SIZE: u32 = 2;
 const WRITE_QUORUM: u32 = 1;
 
+/// Wire: metadata, and errors before a range is known, have no range; this is what .NET takes for it.
+const ANY_RANGE: &str = "0";
+
 #[derive(Debug, Clone, Copy)]
 enum Form {
     SmallText,
@@ -40,7 +43,7 @@ static HEADERS: &[(&HeaderName, u16, Form)] = &[
     (&names::OWNER_RID, 0x0018, Form::Text),
     (&names::SUBSTATUS, 0x001C, Form::Number),
     (&names::INDEX_PROGRESS, 0x001D, Form::Number),
-    (&names::RANGE_ID, 0x0021, Form::Text),
+    (&names::RANGE_ID, ids::RANGE_ID, Form::Text),
     (&names::QUERY_METRICS, 0x0028, Form::Text),
     (&names::ITEM_LSN, 0x0032, Form::Long),
     (&names::ITEM_LOCAL_LSN, 0x003C, Form::Long),
@@ -84,11 +87,17 @@ pub(crate) fn write(
 fn positions(tokens: &mut TokenWriter<'_>, echo: &Echo, status: StatusCode, headers: &HeaderMap) {
     let told = headers.get(&names::LSN).and_then(|it| number(it.as_bytes()));
     let session = headers.get(&names::SESSION_TOKEN).and_then(|it| it.to_str().ok());
-    // The client puts the range before the token by itself.
-    let session = session.map(|it| it.split_once(':').map_or(it, |(_, token)| token));
     let session = session.filter(|_| told.is_some()).or(echo.session.as_deref());
+    // The client puts the range before the token by itself.
+    let (range, session) = match session.map(|it| it.split_once(':').unwrap_or((ANY_RANGE, it))) {
+        Some((range, session)) => (range, Some(session)),
+        None => (ANY_RANGE, None),
+    };
     if let Some(session) = session {
         tokens.text(ids::SESSION_TOKEN, session.as_bytes());
+    }
+    if !headers.contains_key(&names::RANGE_ID) {
+        tokens.text(ids::RANGE_ID, range.as_bytes());
     }
     // LSN 0, that of a partition without writes, counts as none.
     let lsn = told.unwrap_or_default().max(1);
@@ -156,7 +165,7 @@ mod tests {
     use crate::rntbd::token::{TokenValue, Tokens};
 
     fn echo(is_primary: bool) -> Echo {
-        let session = Some("-1#9".to_owned());
+        let session = Some("5:-1#9".to_owned());
         let (correlated, is_head) = (None, false);
         Echo { activity: [5; 16], transport_id: 3, session, is_primary, correlated, is_head }
     }
@@ -229,11 +238,21 @@ mod tests {
     fn an_error_without_a_partition_repeats_the_session() {
         let (tokens, _) = written(&echo(true), 401, &[], b"{}");
         assert_eq!(tokens[&0x13], "1");
-        assert_eq!(tokens[&0x3E], "-1#9");
+        assert_eq!((tokens[&0x21].as_str(), tokens[&0x3E].as_str()), ("5", "-1#9"));
         assert_eq!(tokens[&0x1B], "1");
         let (tokens, _) = written(&echo(true), 410, &[("x-ms-substatus", "1002")], b"{}");
         assert!(!tokens.contains_key(&0x1B));
         assert_eq!(tokens[&0x1C], "1002");
+    }
+
+    #[test]
+    fn every_answer_names_a_range() {
+        let master = [("lsn", "3"), ("x-ms-session-token", "2:-1#3")];
+        let (tokens, _) = written(&echo(true), 200, &master, b"{}");
+        assert_eq!((tokens[&0x21].as_str(), tokens[&0x3E].as_str()), ("2", "-1#3"));
+        let unknown = Echo { session: None, ..echo(true) };
+        let (tokens, _) = written(&unknown, 400, &[], b"{}");
+        assert_eq!((tokens[&0x21].as_str(), tokens.get(&0x3E)), ("0", None));
     }
 
     #[test]

@@ -5,13 +5,13 @@
 //!
 //! Invariants: requests in flight and their bytes are bounded, and reading stops at the bound (back-pressure);
 //! responses are whole frames, never interleaved; **each response begins a TLS record of its own**; a client that does
-//! not read is dropped after a time.
+//! not read is dropped after a time; a connection without requests keeps no buffer that one of them has filled.
 //!
 //! The rule about records is for the Java SDK. It decodes a response lazily, from a buffer whose rest it has moved to
 //! the front by then, so a response is garbled as soon as a byte of the next one lies behind it. The buffers it gets
 //! are TLS records, and the service sends one response in each.
 
-use std::{future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
+use std::{future::poll_fn, io, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response};
@@ -49,6 +49,12 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
+/// What a connection without requests reads into; a point read fits.
+const IDLE_BUFFER_BYTES: usize = 512;
+
+/// Limit: room for responses that a connection without requests keeps.
+const IDLE_OUT_BYTES_MAX: usize = 4 << 10;
+
 /// A response that is ready.
 #[derive(Debug)]
 struct Answered {
@@ -82,6 +88,8 @@ struct Connection<S> {
     counts: Vec<Count>,
     under_way: JoinSet<Answered>,
     bytes_under_way: usize,
+    /// No, once the client has said its last or the connection is told to end.
+    is_reading: bool,
 }
 
 /// Serves a connection whose first bytes are a frame, until the client leaves, breaks the protocol, or it is told to end.
@@ -108,6 +116,7 @@ where
         counts: Vec::new(),
         under_way: JoinSet::new(),
         bytes_under_way: 0,
+        is_reading: true,
     };
     let is_open = timeout(state.options.limits.greeting_timeout, connection.negotiate()).await;
     if is_open.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?? {
@@ -149,34 +158,52 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// Reads and answers until either side ends it. Requests under way at a stop are answered.
     async fn run(&mut self) -> io::Result<()> {
         let entry = Arc::clone(&self.entry);
-        let mut is_reading = true;
         loop {
-            if is_reading {
+            if self.is_reading {
                 self.take_frames().await?;
             }
             self.collect_ready();
             self.flush().await?;
-            if !is_reading && self.under_way.is_empty() {
+            if !self.is_reading && self.under_way.is_empty() {
                 return Ok(());
             }
-            // Between frames the watchdog looks after idle connections.
             let is_in_frame = self.decoder.is_in_frame(&self.incoming);
+            if !is_in_frame && self.under_way.is_empty() {
+                self.is_reading = self.rest(&entry).await?;
+                continue;
+            }
             let deadline = Instant::now() + self.state.options.limits.body_timeout;
-            let has_room = self.has_room();
+            let may_read = self.is_reading && self.has_room();
             self.incoming.reserve(READ_BUFFER_BYTES);
             tokio::select! {
-                read = self.reader.read_buf(&mut self.incoming), if is_reading && has_room => {
-                    is_reading = read? > 0;
+                read = self.reader.read_buf(&mut self.incoming), if may_read => {
+                    self.is_reading = read? > 0;
                 }
                 Some(done) = self.under_way.join_next() => self.finish(done),
                 verdict = entry.ended() => match verdict {
                     Verdict::Now => return Ok(()),
-                    Verdict::Gracefully => is_reading = false,
+                    Verdict::Gracefully => self.is_reading = false,
                 },
-                () = tokio::time::sleep_until(deadline), if is_reading && has_room && is_in_frame => {
+                () = tokio::time::sleep_until(deadline), if may_read && is_in_frame => {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
             }
+        }
+    }
+
+    /// Waits for the next request with next to no memory: SDKs keep connections for ever, and most of them are idle. The
+    /// watchdog looks after them meanwhile. Says whether there is something to read.
+    async fn rest(&mut self, entry: &Entry) -> io::Result<bool> {
+        self.incoming = BytesMut::new();
+        self.outgoing.shrink();
+        let mut start = [0; IDLE_BUFFER_BYTES];
+        tokio::select! {
+            read = self.reader.read(&mut start) => {
+                let n_bytes = read?;
+                self.incoming.extend_from_slice(&start[..n_bytes]);
+                Ok(n_bytes > 0)
+            }
+            _ = entry.ended() => Ok(false),
         }
     }
 
@@ -254,18 +281,40 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         outgoing.ends.push(outgoing.bytes.len());
     }
 
+    /// Writes what is ready. The watchdog may end the connection meanwhile: a client that does not read stands still here.
     async fn flush(&mut self) -> io::Result<()> {
         if self.outgoing.ends.is_empty() {
             return Ok(());
         }
-        let writing = timeout(WRITE_TIMEOUT, self.outgoing.write_to(&mut self.writer));
-        writing.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        let mut is_ending = false;
+        let mut writing = pin!(timeout(WRITE_TIMEOUT, self.outgoing.write_to(&mut self.writer)));
+        loop {
+            tokio::select! {
+                biased;
+                written = &mut writing => {
+                    written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+                    break;
+                }
+                verdict = self.entry.ended() => match verdict {
+                    Verdict::Now => return Err(io::ErrorKind::ConnectionAborted.into()),
+                    Verdict::Gracefully => is_ending = true,
+                },
+            }
+        }
+        self.is_reading &= !is_ending;
         self.counts.clear();
         Ok(())
     }
 }
 
 impl Outgoing {
+    /// Gives back what a long response took.
+    fn shrink(&mut self) {
+        if self.bytes.is_empty() && self.bytes.capacity() > IDLE_OUT_BYTES_MAX {
+            *self = Outgoing::default();
+        }
+    }
+
     /// Writes each response by itself: what one write takes never ends inside the record of another.
     async fn write_to(&mut self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         let mut start = 0;

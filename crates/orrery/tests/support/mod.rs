@@ -61,6 +61,10 @@ impl Server {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// One unsigned request; the whole answer as text.
     pub(crate) fn get(&self, path: &str) -> String {
         get(&self.authority, path)

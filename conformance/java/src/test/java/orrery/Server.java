@@ -3,7 +3,6 @@ package orrery;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import com.azure.cosmos.ConsistencyLevel;
 import com.azure.cosmos.CosmosClient;
 import com.azure.cosmos.CosmosClientBuilder;
 import com.azure.cosmos.CosmosContainer;
@@ -50,12 +49,10 @@ final class Server {
         return builder().key(key);
     }
 
+    /** With the level of the account, and in direct mode, where nothing is said: the SDK's defaults. */
     static CosmosClientBuilder builder() {
-        CosmosClientBuilder builder = new CosmosClientBuilder()
-                .endpoint(ENDPOINT)
-                .consistencyLevel(ConsistencyLevel.SESSION)
-                .contentResponseOnWriteEnabled(true);
-        return IS_DIRECT ? builder.directMode() : builder.gatewayMode();
+        CosmosClientBuilder builder = new CosmosClientBuilder().endpoint(ENDPOINT).contentResponseOnWriteEnabled(true);
+        return IS_DIRECT ? builder : builder.gatewayMode();
     }
 
     private static CosmosDatabase createDatabase() {
@@ -101,7 +98,7 @@ final class Server {
         org.junit.jupiter.api.Assertions.assertTrue(claim, words);
     }
 
-    private static String env(String name, String fallback) {
+    static String env(String name, String fallback) {
         String value = System.getenv(name);
         return value == null || value.isEmpty() ? fallback : value;
     }

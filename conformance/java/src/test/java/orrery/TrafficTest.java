@@ -8,25 +8,16 @@ import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.models.CosmosQueryRequestOptions;
 import com.azure.cosmos.models.PartitionKey;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
-import java.io.InputStream;
-import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** What a client of direct mode asks for besides its work: addresses once for each range, and nothing to wait for replicas. */
 class TrafficTest {
-    /** Answered requests of an action, of all clients. The port speaks plain HTTP as well, which needs no certificate. */
-    private static int count(String action) throws IOException {
-        String url = Server.ENDPOINT.replaceFirst("^https", "http") + "metrics";
-        String text;
-        try (InputStream stream = URI.create(url).toURL().openStream()) {
-            text = new String(stream.readAllBytes(), StandardCharsets.UTF_8);
-        }
+    /** Answered requests of an action, of all clients. */
+    private static int count(String action) {
         Matcher lines = Pattern.compile("orrery_requests_total\\{action=\"" + action + "\"[^}]*\\} (\\d+)")
-                .matcher(text);
+                .matcher(Management.text("/metrics"));
         int total = 0;
         while (lines.find()) {
             total += Integer.parseInt(lines.group(1));
@@ -35,7 +26,7 @@ class TrafficTest {
     }
 
     @Test
-    void addressesAreAskedForOncePerRangeAndNoBarrierIsSent() throws IOException {
+    void addressesAreAskedForOncePerRangeAndNoBarrierIsSent() {
         String id = Server.container().getId();
         int addresses = count("addresses");
         int barriers = count("barrier");
