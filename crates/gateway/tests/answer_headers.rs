@@ -146,14 +146,17 @@ async fn offers(walk: &mut Walk, server: &Server) {
 async fn scripts(walk: &mut Walk, server: &Server) {
     let udfs = "/dbs/d/colls/c/udfs";
     let udf = r#"{"id":"bad","body":"function () { throw new Error('no'); }"}"#;
-    walk.step(server, "ScriptCreate", 201, Call::post(udfs, udf)).await;
+    let made = walk.step(server, "ScriptCreate", 201, Call::post(udfs, udf)).await;
+    assert_eq!(made.header("x-ms-resource-quota"), Some("functions=50;"));
     walk.step(server, "Scripts", 200, Call::get(udfs)).await;
     walk.step(server, "ScriptRead", 200, Call::get("/dbs/d/colls/c/udfs/bad")).await;
     walk.step(server, "ScriptReplace", 200, Call::put("/dbs/d/colls/c/udfs/bad", udf)).await;
     let conflicts = walk.step(server, "Scripts", 200, Call::get("/dbs/d/colls/c/conflicts")).await;
     assert_eq!(conflicts.header("x-ms-resource-quota"), Some("conflicts=0;"));
     let procedure = r#"{"id":"p","body":"function () { getContext().getResponse().setBody(1); }"}"#;
-    server.send(Call::post("/dbs/d/colls/c/sprocs", procedure)).await;
+    let made = Call::post("/dbs/d/colls/c/sprocs", procedure);
+    let made = walk.step(server, "ScriptCreate", 201, made).await;
+    assert_eq!(made.header("x-ms-resource-quota"), Some("storedProcedures=100;"));
     let execute = Call::post("/dbs/d/colls/c/sprocs/p", "[]").key_header("a");
     let executed = walk.step(server, "Execute", 200, execute).await;
     assert_eq!(executed.header("x-ms-alt-content-path"), Some("dbs/d/colls/c/sprocs/p"));
@@ -190,6 +193,9 @@ async fn items(walk: &mut Walk, server: &Server) {
     let created = walk.step(server, "ItemCreate", 201, Call::create("a", item)).await;
     let lsn: u64 = created.header("lsn").expect("lsn").parse().expect("number");
     assert_eq!(created.header("x-ms-quorum-acked-lsn"), Some(&*(lsn - 1).to_string()));
+    let quota =
+        "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;";
+    assert_eq!(created.header("x-ms-resource-quota"), Some(quota));
     let usage = "documentSize=0;documentsSize=1;documentsCount=0;collectionSize=1;";
     assert_eq!(created.header("x-ms-resource-usage"), Some(usage));
     let path = format!("{ITEMS}/1");

@@ -282,6 +282,24 @@ fn the_hybrid_window_asks_for_more_than_is_taken() {
 
 /// Clients read the counts of a plan as 32-bit numbers.
 #[test]
+fn a_ranking_without_a_count_asks_for_all() {
+    for rank in
+        ["FullTextScore(c.t, 'a')", "RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'))"]
+    {
+        let text = format!("SELECT * FROM c ORDER BY RANK {rank}");
+        let plan = plan(&text, &["/pk"], &Features::all()).unwrap();
+        let info = plan.get("hybridSearchQueryInfo").unwrap();
+        assert_eq!(info.get("take"), Some(&Value::Null));
+        for component in info.get("componentQueryInfos").unwrap().as_array().unwrap() {
+            assert_eq!(component.get("top"), Some(&Value::Null));
+            assert_eq!(component.get("limit"), Some(&Value::Null));
+            let text = component.get("rewrittenQuery").unwrap().as_str().unwrap();
+            assert!(!text.contains("TOP") && !text.contains("LIMIT"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_hybrid_window_stays_within_32_bits() {
     let text = |offset: u32| {
         let limit = i32::MAX;

@@ -7,6 +7,7 @@ use model::{Charge, Lsn, Object, RangeId, Status, Value};
 
 use super::price;
 use crate::account::{Inner, Request};
+use crate::catalog::containers::{INDEX_KINDS_UNTIL, hide_index_kinds};
 use crate::catalog::link::{ResolvedLink, name_path};
 use crate::catalog::record::Record;
 use crate::catalog::show::{envelope, show};
@@ -32,8 +33,13 @@ pub(super) fn shown(
         ResourceKind::Permission => {
             resource.insert("_token", permissions::mint(tables, inner.env(), record, seconds));
         }
-        ResourceKind::Container if options.is_before(KEY_REQUIRED_SINCE) => {
-            hide_system_key(&mut resource);
+        ResourceKind::Container => {
+            if options.is_before(KEY_REQUIRED_SINCE) {
+                hide_system_key(&mut resource);
+            }
+            if !options.is_before(INDEX_KINDS_UNTIL) {
+                change_policy(&mut resource, hide_index_kinds);
+            }
         }
         ResourceKind::Offer => {
             let options = &inner.options().relocation;
@@ -60,6 +66,13 @@ fn hide_system_key(container: &mut Object) {
     let key = container.get("partitionKey").and_then(|key| key.get("systemKey"));
     if key.and_then(Value::as_bool) == Some(true) {
         container.remove("partitionKey");
+    }
+}
+
+fn change_policy(container: &mut Object, change: impl FnOnce(&mut Object)) {
+    let policy = container.get_mut("indexingPolicy").and_then(Value::as_object_mut);
+    if let Some(policy) = policy {
+        change(policy);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use model::Value;
 
-use crate::support::{Client, value};
+use crate::support::{Answer, Client, value};
 
 const DEFAULT_POLICY: &str = r#"{"indexingMode":"consistent","automatic":true,
     "includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#;
@@ -259,6 +259,34 @@ async fn the_root_may_be_written_as_a_slash() {
     let created = client.create("dbs/d/colls", &body(policy)).await.expect(201);
     let shown = created.value.get("indexingPolicy").unwrap().get("excludedPaths").unwrap();
     assert_eq!(*shown, value(r#"[{"path":"/*"},{"path":"/\"_etag\"/?"}]"#));
+}
+
+#[tokio::test]
+async fn kinds_of_indexes_are_shown_to_clients_that_know_them() {
+    let client = Client::with_container(1).await;
+    let of = |version: &str| {
+        client.with_options(|options| options.api_version = Some(version.to_owned()))
+    };
+    let (old, new) = (of("2018-08-31"), of("2018-12-31"));
+    let kinds = r#"[{"kind":"Range","dataType":"String","precision":-1},{"kind":"Hash","dataType":"Number"}]"#;
+    let body = format!(
+        r#"{{"id":"old","indexingPolicy":{{"includedPaths":[{{"path":"/*","indexes":{kinds}}},{{"path":"/a/?","indexes":[]}}]}}}}"#
+    );
+    let included = |answer: &Answer| {
+        let policy = answer.value.get("indexingPolicy").unwrap();
+        policy.get("includedPaths").unwrap().to_text()
+    };
+    let with = format!(r#"[{{"path":"/*","indexes":{kinds}}},{{"path":"/a/?"}}]"#);
+    let without = r#"[{"path":"/*"},{"path":"/a/?"}]"#;
+    assert_eq!(included(&old.create("dbs/d/colls", &body).await.expect(201)), with);
+    assert_eq!(included(&old.read("dbs/d/colls/old").await.expect(200)), with);
+    let listed = old.list("dbs/d/colls").await.expect(200).rows;
+    assert!(listed.iter().any(|row| row.to_text().contains(&with)), "{listed:?}");
+    let read = new.read("dbs/d/colls/old").await.expect(200);
+    assert_eq!(included(&read), without);
+    let replaced = new.replace("dbs/d/colls/old", &read.value.to_text()).await.expect(200);
+    assert_eq!(included(&replaced), without);
+    assert_eq!(included(&old.read("dbs/d/colls/old").await.expect(200)), without);
 }
 
 #[tokio::test]

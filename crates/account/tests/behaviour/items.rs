@@ -85,6 +85,11 @@ async fn hierarchical_keys_need_every_level() {
     let calls = vec![crate::support::create_call(r#"{"id":"5","t":"a","u":"x","s":"1"}"#)];
     let part = client.items().key(r#"["a","x"]"#).batch(calls).await.expect_sub(400, 1001);
     assert!(part.message.contains("Partition key provided either doesn't correspond"));
+    let purge = client.items().key(r#"["a"]"#).run(ItemAction::DeleteLogicalPartition).await;
+    let refused = purge.expect_sub(400, 1001);
+    assert!(refused.message.contains(
+        "Partition key provided either doesn't correspond to definition in the collection or doesn't match"
+    ));
     let mut ids = client.items().key(r#"["a"]"#).feed().await.expect(200).ids();
     ids.sort();
     assert_eq!(ids, ["1", "2", "3"]);

@@ -58,6 +58,7 @@ pub(crate) fn complete(
         check_none(policy, automatic, &included, &excluded)?;
         return Ok(shape(mode, false, Vec::new(), Vec::new()));
     }
+    let kinds = if options.is_before(KINDS_UNTIL) { kinds_of_indexes(policy)? } else { Vec::new() };
     let (included, excluded) = complete_paths(included, excluded)?;
     // Wire: an index is always automatic since this version. Before, items could be indexed one by one.
     let is_manual = automatic == Some(false) && options.is_before(AUTOMATIC_SINCE);
@@ -73,7 +74,60 @@ pub(crate) fn complete(
             completed.insert(name, Value::Array(values));
         }
     }
+    add_kinds(&mut completed, &kinds);
     Ok(completed)
+}
+
+/// Wire: clients from before this version see the kinds of indexes that such a client asked for; others neither see nor
+/// send them, and what they write has none.
+pub(crate) const KINDS_UNTIL: &str = "2018-12-31";
+
+/// The `indexes` of the included paths that have some, with their path.
+fn kinds_of_indexes(policy: &Object) -> Result<Vec<(String, Value)>> {
+    let mut kinds = Vec::new();
+    for entry in body::object_list(policy, "includedPaths")? {
+        let indexes = body::object_list(entry, "indexes")?;
+        if !indexes.is_empty() {
+            let shown = indexes.into_iter().map(|index| Value::Object(kind_of_index(index)));
+            kinds.push((path_of(entry)?, Value::Array(shown.collect())));
+        }
+    }
+    Ok(kinds)
+}
+
+fn kind_of_index(index: &Object) -> Object {
+    let known = ["kind", "dataType", "precision"];
+    let shown = known.into_iter().filter_map(|name| Some((name, body::present(index, name)?)));
+    let mut kind = Object::new();
+    for (name, value) in shown {
+        kind.insert(name, value.clone());
+    }
+    kind
+}
+
+fn add_kinds(completed: &mut Object, kinds: &[(String, Value)]) {
+    change_included(completed, |path| {
+        let name = path.get("path").and_then(Value::as_str);
+        if let Some((_, indexes)) = kinds.iter().find(|(path, _)| Some(path.as_str()) == name) {
+            path.insert("indexes", indexes.clone());
+        }
+    });
+}
+
+/// Takes the kinds of indexes out of a completed policy.
+pub(crate) fn hide_kinds(policy: &mut Object) {
+    change_included(policy, |path| {
+        path.remove("indexes");
+    });
+}
+
+fn change_included(policy: &mut Object, change: impl Fn(&mut Object)) {
+    let paths = policy.get_mut("includedPaths").and_then(Value::as_array_mut);
+    for path in paths.into_iter().flatten() {
+        if let Some(path) = path.as_object_mut() {
+            change(path);
+        }
+    }
 }
 
 fn shape(mode: &str, automatic: bool, included: Vec<String>, excluded: Vec<String>) -> Object {
@@ -141,7 +195,7 @@ fn path_of(entry: &Object) -> Result<String> {
     Ok(if path == "/" { ROOT_PATH } else { path }.to_owned())
 }
 
-/// Wire: `indexes` of an included path is accepted and dropped; its values must still be known ones.
+/// Wire: `indexes` of an included path changes no index; its values must still be known ones.
 fn check_legacy_indexes(entry: &Object) -> Result<()> {
     for index in body::object_list(entry, "indexes")? {
         for (name, known) in [("kind", &INDEX_KINDS[..]), ("dataType", &INDEX_TYPES[..])] {
