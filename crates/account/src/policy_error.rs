@@ -113,11 +113,11 @@ pub enum PolicyError {
     #[error("The Vector Indexing Policy has an invalid Shard Path: {path}.")]
     VectorShardPath { path: String },
     #[error(
-        "The Vector Indexing Policy has {count} Shard Paths, at most one is allowed: path '{path}'"
+        "The number of shard paths defined in the Vector Indexing Policy: {count} exceeds the maximum: 1."
     )]
-    VectorShardPaths { path: String, count: usize },
+    VectorShardPaths { count: usize },
     #[error(
-        "The Vector Indexing Policy's Index Type cannot be changed for the path '{path}'. Remove the index first."
+        "Paths in existing vector indexing policy cannot be modified in Collection Replace. The index of '{path}' would have another type; remove it first."
     )]
     VectorIndexChanged { path: String },
 

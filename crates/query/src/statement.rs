@@ -18,7 +18,7 @@ use crate::paging::continuation::keys_bytes_max;
 use crate::paging::resume_filter::ResumeFilter;
 use crate::plan::{self, IndexUsage, Plan, PlanOptions, Purpose};
 use crate::policy::OrderPolicy;
-use crate::source::ItemSource;
+use crate::source::{ItemIndex, ItemSource};
 use crate::syntax::parse_cache::{ParseCache, Parsed};
 
 /// Limit: time for a condition on one item; writers may wait for it.
@@ -107,12 +107,14 @@ impl Statement {
         if let Some(policy) = &options.order_policy {
             policy.check(statement.ast(), &statement.query)?;
         }
-        check_vectors(&statement.query)?;
         Ok(statement)
     }
 
     /// Prepares a query that is planned and not run: the indexes of the container do not matter.
-    pub(crate) fn prepare_for_plan(
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] with every mistake found, [`crate::Error::Limit`] for too large a text.
+    pub fn prepare_for_plan(
         text: &str,
         parameters: &[(String, Value)],
         options: &PrepareOptions,
@@ -179,6 +181,7 @@ impl Statement {
     /// # Errors
     /// A bad continuation, an evaluation error, a limit, or the error of the source.
     pub fn run(&self, source: &dyn ItemSource, request: &PageRequest<'_>) -> Result<Page> {
+        self.check_vectors(source)?;
         operators::run(&self.query, &self.context, self.resume.as_ref(), source, request)
     }
 
@@ -192,7 +195,17 @@ impl Statement {
         source: &dyn ItemSource,
         request: &PageRequest<'_>,
     ) -> Result<Option<Page>> {
+        self.check_vectors(source)?;
         operators::run_short(&self.query, &self.context, self.resume.as_ref(), source, request)
+    }
+
+    /// Wire: a vector of another length is a mistake only where there are items that it is compared with.
+    fn check_vectors(&self, source: &dyn ItemSource) -> Result<()> {
+        let has_items = || source.index().and_then(ItemIndex::n_items) != Some(0);
+        if orders_by_wrong_vectors(&self.query) && has_items() {
+            return Err(Error::Unplannable("One of the input values is invalid.".to_owned()));
+        }
+        Ok(())
     }
 
     /// Describes how the query would run on a source: one operator per line, its input indented below it.
@@ -238,13 +251,18 @@ impl Statement {
         &self.parameters
     }
 
+    /// Returns the value of a parameter.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&Arc<Value>> {
+        self.parameters.iter().find(|(own, _)| own == name).map(|(_, value)| value)
+    }
+
     pub(crate) fn bound(&self) -> &tree::Query {
         &self.query
     }
 }
 
-/// Refuses to order by vectors that the items cannot have.
-fn check_vectors(query: &tree::Query) -> Result<()> {
+/// Says whether a query orders by vectors that the items cannot have.
+fn orders_by_wrong_vectors(query: &tree::Query) -> bool {
     let is_wrong = |key: &tree::OrderKey| {
         let tree::Expr::Call { arguments, prepared: Prepared::Vector(options), .. } = &key.expr
         else {
@@ -257,8 +275,5 @@ fn check_vectors(query: &tree::Query) -> Result<()> {
             _ => false,
         })
     };
-    if query.order.iter().any(is_wrong) {
-        return Err(Error::Unplannable("One of the input values is invalid.".to_owned()));
-    }
-    Ok(())
+    query.order.iter().any(is_wrong)
 }

@@ -250,6 +250,36 @@ fn clients_that_sort_scores_themselves_find_the_best_highest() {
 }
 
 #[test]
+fn weights_of_a_fusion_and_its_multiplier_may_be_parameters() {
+    let definition = PartitionKeyDefinition::new(&["/pk"]).unwrap();
+    let plan = |rest: &str, parameters: &[(String, Value)]| {
+        let text = format!(
+            "SELECT TOP 3 * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'river'), FullTextScore(c.t, 'land'), {rest})"
+        );
+        query::query_plan(&text, parameters, &options(), &definition, &Features::all())
+    };
+    let parameter =
+        |name: &str, text: &str| (name.to_owned(), model::json::parse(text.as_bytes()).unwrap());
+    let known = [parameter("@w", "[1,-2]"), parameter("@second", "-2"), parameter("@times", "4")];
+    for (written, given) in [
+        ("[1, -2]", "@w"),
+        ("[1, -2]", "[1, @second]"),
+        ("[1, -2], 4", "@w, @times"),
+        ("4", "@times"),
+    ] {
+        assert_eq!(plan(given, &known).unwrap(), plan(written, &[]).unwrap(), "{given}");
+    }
+    for (value, message) in [
+        ("[1]", "The length of this array"),
+        ("[1,\"x\"]", "array of weights"),
+        ("\"x\"", "must be followed by"),
+    ] {
+        let refused = plan("@w", &[parameter("@w", value)]).unwrap_err().to_string();
+        assert!(refused.contains(message), "{value}: {refused}");
+    }
+}
+
+#[test]
 fn ranked_queries_run_as_a_whole_too() {
     let rows = run("SELECT TOP 2 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.t, 'rivers')");
     assert_eq!(rows, ["1", "3"].map(Value::from));
@@ -283,8 +313,7 @@ fn the_hybrid_window_asks_for_more_than_is_taken() {
 /// Clients read the counts of a plan as 32-bit numbers.
 #[test]
 fn a_ranking_without_a_count_asks_for_all() {
-    for rank in
-        ["FullTextScore(c.t, 'a')", "RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'))"]
+    for rank in ["FullTextScore(c.t, 'a')", "RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'))"]
     {
         let text = format!("SELECT * FROM c ORDER BY RANK {rank}");
         let plan = plan(&text, &["/pk"], &Features::all()).unwrap();

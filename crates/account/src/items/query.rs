@@ -201,11 +201,11 @@ impl ItemRequest<'_> {
     }
 
     /// The mistake that the gateway of the service finds first. Wire: a query that it cannot serve is refused with its plan before
-    /// a range looks for the indexes that an order needs.
+    /// a range looks for the indexes that an order needs, or at what it orders by.
     fn refused_before(&self, query: &QueryText, cross_partition: bool, found: Error) -> Error {
         let options = prepare_options(self.inner, &self.container);
-        let options = PrepareOptions { order_policy: None, ..options.clone() };
-        let Ok(statement) = Statement::prepare(&query.text, &query.parameters, &options) else {
+        let (text, parameters) = (query.text.as_str(), query.parameters.as_slice());
+        let Ok(statement) = Statement::prepare_for_plan(text, parameters, options) else {
             return found;
         };
         match self.target(query, &statement, cross_partition) {

@@ -148,7 +148,7 @@ async fn wrong_policies_are_refused_with_the_service_words() {
         (with_text(r#"{"fullTextIndexes":[{"path":"/path"}]}"#), "The path of the Full Text Index /path does not match the path specified in the Full Text Policy"),
         (with_text(r#"{"fullTextIndexes":[{"path":"abstract"}]}"#), "Full-text index specification at index (0) contains invalid path"),
         (with_text(r#"{"fullTextIndexes":[{"other":"abstract"}]}"#), "Missing path in full-text index specification at index (0)"),
-        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","vectorIndexShardKey":["/a","/b"]}]}"#), "2 Shard Paths, at most one"),
+        (with_embedding(r#"{"vectorIndexes":[{"path":"/vector1","type":"diskANN","vectorIndexShardKey":["/a","/b"]}]}"#), "shard paths defined in the Vector Indexing Policy: 2 exceeds the maximum: 1."),
         (embeddings(r#"{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"cosine","embeddingSource":{"sourcePaths":["/t"]}}"#), "embeddingSource' is known but not supported"),
         (r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"],"filter":{}}]}"#.into(), "filter' is known but not supported"),
         (r#""fullTextPolicy":{"fullTextPaths":[{"path":"/a","addStopWords":["x"]}]}"#.into(), "addStopWords' is known but not supported"),

@@ -59,7 +59,11 @@ async fn a_vector_index_keeps_its_type_and_may_go() {
     let graph = body(r#"{"path":"/v","type":"diskANN"}"#);
     client.create("dbs/d/colls", &flat).await.expect(201);
     let refused = client.replace("dbs/d/colls/c", &graph).await.expect(400);
-    assert!(refused.message.contains("Index Type cannot be changed"), "{}", refused.message);
+    assert!(
+        refused.message.contains("Paths in existing vector indexing policy cannot be modified"),
+        "{}",
+        refused.message
+    );
     client.replace("dbs/d/colls/c", &body("")).await.expect(200);
     client.replace("dbs/d/colls/c", &graph).await.expect(200);
 }

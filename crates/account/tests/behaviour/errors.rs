@@ -137,7 +137,7 @@ fn container_errors() -> Vec<Error> {
         PolicyError::HashPaths { count: 2 },
         PolicyError::TtlPathWithoutTtl,
         PolicyError::EncryptionKeyMissing { id: text() },
-        PolicyError::VectorShardPaths { path: text(), count: 2 },
+        PolicyError::VectorShardPaths { count: 2 },
         PolicyError::VectorIndexChanged { path: text() },
         PolicyError::AutomaticWithoutIndex,
         PolicyError::RootPathMissing,

@@ -576,3 +576,22 @@ async fn who_sends_no_plan_is_told_whether_one_is_needed() {
         assert_eq!(untold.requires_distribution, None, "{text}");
     }
 }
+
+/// Who sends such a query without a plan is told the plan first, as for every other order.
+#[tokio::test]
+async fn a_query_vector_of_another_length_is_a_mistake_where_there_are_items() {
+    let client = Client::new(1).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    let vectors = r#"{"vectorEmbeddings":[{"path":"/v","dataType":"float32","dimensions":2,"distanceFunction":"cosine"}]}"#;
+    let body = format!(
+        r#"{{"id":"c","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},"vectorEmbeddingPolicy":{vectors}}}"#
+    );
+    client.create("dbs/d/colls", &body).await.expect(201);
+    let text = "SELECT TOP 2 c.id FROM c ORDER BY VectorDistance(c.v, [1,2,3])";
+    client.items().query(text).await.expect_sub(400, 1004);
+    assert_eq!(client.items().range(0).query(text).await.expect(200).rows, []);
+    client.items().create(r#"{"id":"1","pk":"a","v":[1,2]}"#).await.expect(201);
+    client.items().query(text).await.expect_sub(400, 1004);
+    let refused = client.items().range(0).query(text).await.expect_sub(400, 0);
+    assert!(refused.message.contains("One of the input values is invalid."));
+}

@@ -1,5 +1,7 @@
 //! ORDER BY RANK.
 
+use std::sync::Arc;
+
 use model::Value;
 
 use super::Binder;
@@ -59,14 +61,21 @@ fn fusion(name: &str) -> Option<Fusion> {
     name.eq_ignore_ascii_case("COMBINEDSCORE").then_some(Fusion::Scores)
 }
 
+/// The values of parameters, by name.
+pub(crate) type Parameters<'p> = &'p dyn Fn(&str) -> Option<Arc<Value>>;
+
 /// Splits the expression after RANK into its components; the mistakes stand at `span`, the whole clause.
-pub(crate) fn rank_calls(expr: &ast::Expr, span: Span) -> Result<RankCalls<'_>, Vec<Diagnostic>> {
+pub(crate) fn rank_calls<'a>(
+    expr: &'a ast::Expr,
+    span: Span,
+    parameters: Parameters<'_>,
+) -> Result<RankCalls<'a>, Vec<Diagnostic>> {
     let refuse = || Diagnostic::sc(2221, FUNCTIONS, span);
     let ExprKind::Call { name, udf: false, arguments } = &expr.kind else {
         return Err(vec![refuse()]);
     };
     match fusion(name) {
-        Some(fusion) => fused_calls(fusion, arguments, span),
+        Some(fusion) => fused_calls(fusion, arguments, span, parameters),
         None if is_component(expr) => Ok(RankCalls {
             calls: vec![expr],
             fusion: Fusion::Ranks,
@@ -77,23 +86,26 @@ pub(crate) fn rank_calls(expr: &ast::Expr, span: Span) -> Result<RankCalls<'_>, 
     }
 }
 
-/// Splits the arguments of a fusion: components, then weights, then a multiplier.
-fn fused_calls(
+/// Splits the arguments of a fusion: components, then weights, then a multiplier. The latter two are literals or parameters.
+fn fused_calls<'a>(
     fusion: Fusion,
-    arguments: &[ast::Expr],
+    arguments: &'a [ast::Expr],
     span: Span,
-) -> Result<RankCalls<'_>, Vec<Diagnostic>> {
+    parameters: Parameters<'_>,
+) -> Result<RankCalls<'a>, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let (rest, multiplier) = match arguments.split_last() {
-        Some((last, rest)) if rest.len() >= 2 && is_number(last) => (rest, literal_count(last)),
+        Some((last, rest)) if rest.len() >= 2 && is_number(last, parameters) => {
+            (rest, positive_count(last, parameters))
+        }
         _ => (arguments, Some(1)),
     };
     if multiplier.is_none() {
         problems.push(Diagnostic::sc(2232, MULTIPLIER, span));
     }
     let (calls, weights) = match rest.split_last() {
-        Some((last, calls)) if matches!(last.kind, ExprKind::Array(_)) && !calls.is_empty() => {
-            let weights = literal_weights(last).filter(|weights| weights.len() == calls.len());
+        Some((last, calls)) if is_list(last, parameters) && !calls.is_empty() => {
+            let weights = weights(last, parameters).filter(|weights| weights.len() == calls.len());
             (calls, weights)
         }
         _ => (rest, Some(Vec::new())),
@@ -148,14 +160,31 @@ pub(super) fn is_component_order(call: &Expr) -> bool {
         && hits.iter().all(|count| count.as_f64().is_some())
 }
 
-fn is_number(expr: &ast::Expr) -> bool {
-    matches!(&expr.kind, ExprKind::Literal(Value::Number(_)) | ExprKind::Special(_))
+/// Reads the value of a literal, or of a parameter that has one.
+fn read<T>(
+    expr: &ast::Expr,
+    parameters: Parameters<'_>,
+    read: impl FnOnce(&Value) -> Option<T>,
+) -> Option<T> {
+    match &expr.kind {
+        ExprKind::Literal(value) => read(value),
+        ExprKind::Parameter(name) => parameters(name).and_then(|value| read(&value)),
+        _ => None,
+    }
+}
+
+fn is_number(expr: &ast::Expr, parameters: Parameters<'_>) -> bool {
+    matches!(expr.kind, ExprKind::Special(_)) || read(expr, parameters, Value::as_f64).is_some()
+}
+
+fn is_list(expr: &ast::Expr, parameters: Parameters<'_>) -> bool {
+    let length = |value: &Value| value.as_array().map(<[Value]>::len);
+    matches!(expr.kind, ExprKind::Array(_)) || read(expr, parameters, length).is_some()
 }
 
 /// Reads a positive number without a fraction.
-fn literal_count(expr: &ast::Expr) -> Option<u32> {
-    let ExprKind::Literal(value) = &expr.kind else { return None };
-    let count = u32::try_from(value.as_i64()?).ok()?;
+fn positive_count(expr: &ast::Expr, parameters: Parameters<'_>) -> Option<u32> {
+    let count = u32::try_from(read(expr, parameters, Value::as_i64)?).ok()?;
     (count > 0).then_some(count)
 }
 
@@ -172,13 +201,11 @@ fn is_component(expr: &ast::Expr) -> bool {
     is_known && arguments.len() >= 2
 }
 
-fn literal_weights(expr: &ast::Expr) -> Option<Vec<f64>> {
-    let ExprKind::Array(list) = &expr.kind else { return None };
-    let weight = |expr: &ast::Expr| match &expr.kind {
-        ExprKind::Literal(Value::Number(number)) => Some(number.as_f64()),
-        _ => None,
-    };
-    list.iter().map(weight).collect()
+fn weights(expr: &ast::Expr, parameters: Parameters<'_>) -> Option<Vec<f64>> {
+    if let ExprKind::Array(list) = &expr.kind {
+        return list.iter().map(|it| read(it, parameters, Value::as_f64)).collect();
+    }
+    read(expr, parameters, |value| value.as_array()?.iter().map(Value::as_f64).collect())
 }
 
 impl Binder<'_> {
@@ -190,7 +217,8 @@ impl Binder<'_> {
                            not allowed.";
             self.report(Diagnostic::sc(2222, message, order.span));
         }
-        let calls = match rank_calls(&item.expr, order.span) {
+        let parameter = |name: &str| self.parameter(name).cloned();
+        let calls = match rank_calls(&item.expr, order.span, &parameter) {
             Ok(calls) => calls,
             Err(problems) => {
                 self.refuse_rank(&item.expr, problems);

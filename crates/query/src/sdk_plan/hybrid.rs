@@ -38,7 +38,8 @@ pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> 
     let order = query.order_by.as_ref().and_then(|order| Some((order.items.first()?, order.span)));
     let (item, span) =
         order.ok_or_else(|| Error::Unplannable("ORDER BY RANK without a function".into()))?;
-    let calls = rank_calls(&item.expr, span).map_err(Error::Invalid)?;
+    let calls = rank_calls(&item.expr, span, &|name| statement.parameter(name).cloned())
+        .map_err(Error::Invalid)?;
     let mut needed = vec!["HybridSearch"];
     if !calls.weights.is_empty() {
         needed.push("WeightedRankFusion");

@@ -23,7 +23,9 @@ use query::{ComputedProperty, FullTextPolicy, OrderPolicy, VectorEmbedding};
 
 pub(crate) use encryption::ALGORITHM as ENCRYPTION_ALGORITHM;
 pub(crate) use encryption::key_ids as encryption_key_ids;
-pub(crate) use indexing_policy::{KINDS_UNTIL as INDEX_KINDS_UNTIL, hide_kinds as hide_index_kinds};
+pub(crate) use indexing_policy::{
+    KINDS_UNTIL as INDEX_KINDS_UNTIL, hide_kinds as hide_index_kinds,
+};
 pub(crate) use replace::{check as check_replace, keep_key};
 
 use crate::body;

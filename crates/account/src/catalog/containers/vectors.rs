@@ -131,8 +131,7 @@ fn complete_parameters(
             return Err(PolicyError::VectorShardPath { path: path.clone() }.into());
         }
         if paths.len() > 1 {
-            let path = one.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
-            return Err(PolicyError::VectorShardPaths { path, count: paths.len() }.into());
+            return Err(PolicyError::VectorShardPaths { count: paths.len() }.into());
         }
         if !paths.is_empty() {
             one.insert(name, Value::Array(paths.into_iter().map(Value::from).collect()));
