@@ -1,4 +1,4 @@
-//! What can go wrong in a store, as five kinds that tell the caller what to do next.
+//! What can go wrong in a store, as kinds that tell the caller what to do next.
 
 use model::{Failure, Status};
 
@@ -17,6 +17,9 @@ pub enum Error {
     /// Disk space or descriptors ran out, and nothing was written. The store goes on by itself when there are some again.
     #[error("store has run out of resources: {0}")]
     Exhausted(String),
+    /// A replicated store could not learn in time whether the batch was written: it is there whole, or never will be.
+    #[error("whether the write was made is not known: {0}")]
+    InDoubt(String),
     /// Bytes break the rules of the store, and retrying cannot help: stop and look.
     #[error("store is corrupt: {0}")]
     Corrupt(String),
@@ -30,13 +33,14 @@ impl Failure for Error {
         match self {
             Self::Conflict => Status::RETRY_WITH,
             Self::Unavailable(_) | Self::Exhausted(_) | Self::Poisoned(_) => Status::UNAVAILABLE,
+            Self::InDoubt(_) => Status::REQUEST_TIMEOUT,
             Self::Corrupt(_) => Status::INTERNAL,
         }
     }
 
     fn is_our_fault(&self) -> bool {
         match self {
-            Self::Conflict | Self::Unavailable(_) | Self::Exhausted(_) => false,
+            Self::Conflict | Self::Unavailable(_) | Self::Exhausted(_) | Self::InDoubt(_) => false,
             Self::Corrupt(_) | Self::Poisoned(_) => true,
         }
     }
@@ -53,6 +57,7 @@ mod tests {
             (Error::Conflict,                   449, false),
             (Error::Unavailable("x".into()),    503, false),
             (Error::Exhausted("x".into()),      503, false),
+            (Error::InDoubt("x".into()),        408, false),
             (Error::Corrupt("x".into()),        500, true),
             (Error::Poisoned("x".into()),       503, true),
         ];

@@ -16,9 +16,10 @@ const SOURCE_LINES_MAX: usize = 1000;
 const FLAT_TABLE: &str = "//! Flat table";
 
 /// What each crate may depend on, apart from tests. `orrery` and `xtask` wire things and may name all.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("journal", &["model"]),
+    ("cluster", &["model", "journal"]),
     ("store", &["model"]),
     ("query", &["model"]),
     ("engine-memory", &[]),
@@ -33,9 +34,10 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Every word that names a crate of ours.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "model",
     "journal",
+    "cluster",
     "store",
     "query",
     "script",

@@ -27,13 +27,21 @@ const WAITING_MAX: usize = 65_536;
 
 /// The statement of one entry. The row of the journal is locked against opens, and against nothing else. What the entry
 /// continues must be there: a connection may lead to an engine that has gone back since the caller last looked.
-const APPEND_ONE: &str = "
+const APPEND_NEXT: &str = "
 INSERT INTO orrery.entry (journal, number, epoch, chain, bytes)
 SELECT j.id, $3::bigint, j.epoch, $5::bigint, $6::bytea
 FROM (SELECT id, epoch FROM orrery.journal WHERE id = $1::bigint AND epoch = $2::bigint FOR SHARE) j
-WHERE CASE WHEN $3::bigint = 1
-  THEN (SELECT p.number FROM orrery.entry p WHERE p.journal = $1 LIMIT 1) IS NULL
-  ELSE (SELECT p.chain FROM orrery.entry p WHERE p.journal = $1 AND p.number = $3 - 1) = $4::bigint END
+WHERE (SELECT p.chain FROM orrery.entry p WHERE p.journal = $1 AND p.number = $3 - 1) = $4::bigint
+ON CONFLICT DO NOTHING RETURNING journal, number, epoch, chain";
+
+/// The first entry of a journal continues nothing: there must be none. A statement of its own, because a condition on a
+/// parameter would make the planner plan every run.
+const APPEND_FIRST: &str = "
+INSERT INTO orrery.entry (journal, number, epoch, chain, bytes)
+SELECT j.id, $3::bigint, j.epoch, $5::bigint, $6::bytea
+FROM (SELECT id, epoch FROM orrery.journal WHERE id = $1::bigint AND epoch = $2::bigint FOR SHARE) j
+WHERE (SELECT p.number FROM orrery.entry p WHERE p.journal = $1 LIMIT 1) IS NULL
+  AND $4::bigint IS NOT NULL
 ON CONFLICT DO NOTHING RETURNING journal, number, epoch, chain";
 
 /// The same for several journals, whose rows are locked in the order of their ids. Scalar subqueries, because a planner may
@@ -168,7 +176,8 @@ async fn send(connection: &mut Connection, group: &[Waiting]) -> Result<Vec<Key>
     let rows = if let [bytes] = bytes.as_slice() {
         let parameters: [Parameter<'_>; 6] =
             [&journals[0], &epochs[0], &numbers[0], &befores[0], &chains[0], bytes];
-        connection.run(APPEND_ONE, &parameters).await?
+        let text = if numbers[0] == 1 { APPEND_FIRST } else { APPEND_NEXT };
+        connection.run(text, &parameters).await?
     } else {
         let parameters: [Parameter<'_>; 6] =
             [&journals, &epochs, &numbers, &befores, &chains, &bytes];

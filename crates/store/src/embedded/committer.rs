@@ -162,7 +162,12 @@ impl Committer {
                 }
                 Err(Error::Conflict) => counts.conflicts += 1,
                 Err(Error::Exhausted(_)) => counts.refused += 1,
-                Err(Error::Unavailable(_) | Error::Corrupt(_) | Error::Poisoned(_)) => {}
+                Err(
+                    Error::Unavailable(_)
+                    | Error::InDoubt(_)
+                    | Error::Corrupt(_)
+                    | Error::Poisoned(_),
+                ) => {}
             }
             answers.push((acknowledge, answer));
         }

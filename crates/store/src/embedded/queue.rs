@@ -157,7 +157,11 @@ impl Queue {
         match &self.inside.lock().refusal {
             Some(error @ Error::Poisoned(_)) => Err(error.clone()),
             Some(
-                Error::Conflict | Error::Unavailable(_) | Error::Exhausted(_) | Error::Corrupt(_),
+                Error::Conflict
+                | Error::Unavailable(_)
+                | Error::Exhausted(_)
+                | Error::InDoubt(_)
+                | Error::Corrupt(_),
             )
             | None => Ok(()),
         }
