@@ -1,7 +1,7 @@
 // Every room by mouse and by the keyboard alone, against real data, with splits and throttling going on.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { accessibility, close, container, item, load, manage, page, picture, ranges, shot, until, wire } from '../support.js';
+import { accessibility, close, container, item, load, manage, page, picture, pictures, ranges, shot, until, wire } from '../support.js';
 
 const ROOMS = ['map', 'heat', 'keys', 'query', 'data', 'live'];
 const CITIES = ['Bern', 'Lyon', 'Graz', 'Oslo', 'Turin'];
@@ -115,22 +115,45 @@ test('the cost picture adds up to what the header of the same query says', async
 
 test('throttling shows on Live, on Map and in words', async () => {
   await until(() => busy.refused() > 5, 'refused requests');
-  const it = await page({ room: '#/shop/small/live' });
+  const it = await page({ room: '#/shop/small/live', expected: [/429/] });
   await it.waitForSelector('.hot:has-text("hot")');
   await it.click('button:text-is("requests")'); await it.waitForSelector('.tailbox .hotrow');
   await shot(it, 'live-throttled');
   await it.go('#/shop/small/map'); await it.waitForSelector('.strip .refused'); await shot(it, 'map-throttled');
-  await it.go('#/shop/small/heat'); await it.waitForSelector('.diagnosis b'); assert.match(await it.textContent('.diagnosis'), /hot/); await shot(it, 'heat-throttled'); await picture(it, 'heat');
+  await it.go('#/shop/small/heat'); await it.waitForSelector('.diagnosis b'); assert.match(await it.textContent('.diagnosis'), /hot/); await shot(it, 'heat-throttled');
   await it.go('#/'); await it.waitForSelector('.advice .lv2');
   it.clean(); await it.context().close();
 });
 
 test('changes arrive on Live with what they were before', async () => {
-  const it = await page({ room: '#/shop/orders/live' });
+  const it = await page({ room: '#/shop/orders/live', expected: [/429/] });
   await it.waitForSelector('.tailbox'); await it.waitForTimeout(1500);
   await item('shop', 'orders', { id: 'fresh', customer: 'c-1', total: 1 }, ['c-1']); await it.waitForSelector('.tailbox td:has-text("fresh")');
   await item('shop', 'orders', { id: 'fresh', customer: 'c-1', total: 2 }, ['c-1']); await it.waitForSelector('.tailbox ins:has-text("2")');
   await it.click('button:text-is("Add fault")'); await it.click('dialog button:text-is("Add")'); await it.waitForSelector('.lab-list:has-text("429")');
   await manage('DELETE', 'faults');
   it.clean(); await it.context().close();
+});
+
+test('an hour of load shows on Heat with its cause', { skip: !pictures && 'only for the pictures of the README' }, async () => {
+  await busy.stop();
+  await container('shop', 'busy', '/customer', 20000);
+  const query = (where) => wire('POST', 'dbs/shop/colls/busy/docs', { query: 'SELECT * FROM c', parameters: [] }, { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'True', 'x-ms-max-item-count': '1000', ...where }), keyed = (k) => query({ 'x-ms-documentdb-partitionkey': JSON.stringify([k]) });
+  for (let i = 0; i < 160; i += 1) await item('shop', 'busy', { id: `b-${i}`, customer: `c-${1000 + i * 7}`, total: i, note: 'z'.repeat(300) }, [`c-${1000 + i * 7}`]);
+  for (let i = 0; i < 40; i += 1) await item('shop', 'busy', { id: `h-${i}`, customer: 'c-1731', total: i, note: 'z'.repeat(9000) }, ['c-1731']);
+  const all = await ranges('busy'), whole = (await manage('GET', 'dbs/shop/colls/busy/logical?top=200')).rows;
+  for (let minute = 0; minute < 58; minute += 1) {
+    const some = whole.filter((r, i) => (i * 7 + minute * 3) % 11 < 2 + r.place * 3);
+    await Promise.all(some.map((r) => query({ 'x-ms-documentdb-partitionkey': JSON.stringify(r.partitionKey) })));
+    if (minute > 24) await Promise.all(Array.from({ length: minute > 40 ? 10 : 22 }, () => keyed('c-1731')));
+    if (minute === 31) await manage('POST', `dbs/shop/colls/busy/ranges/${all[2].id}/split`, { wait: true });
+    if (minute === 40) await query({ 'x-ms-documentdb-query-enablecrosspartition': 'True', 'x-orrery-merge': 'true' });
+    await manage('POST', 'clock', { advanceSeconds: 60 });
+  }
+  await Promise.all(Array.from({ length: 30 }, () => keyed('c-1731')));
+  const it = await page({ theme: 'dark', room: '#/shop/busy/heat?span=1%20h', expected: [/429/] });
+  await it.waitForSelector('.cross'); await it.waitForTimeout(6000);
+  await it.click('button:text-is("Show it")').catch(() => {});
+  await it.click('button:text-is("log")'); await it.waitForTimeout(500);
+  await picture(it, 'heat'); await shot(it, 'heat-hour'); await it.context().close();
 });

@@ -81,14 +81,6 @@ export async function events(path, signal, take) {
 
 /** An argument for a shell. */
 export const quote = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-/** The same call for curl. The key is a variable: no page should print it. */
-export function curl(method, path, body, headers = {}) {
-  const bearer = path.startsWith('_orrery/');
-  const parts = ['curl', '--silent', ...(location.protocol === 'https:' ? ['--insecure'] : []), ...(method === 'GET' ? [] : ['--request', method]), '--header', '"Authorization: Bearer $ORRERY_KEY"',
-    ...Object.entries(headers).flatMap(([k, v]) => ['--header', quote(`${k}: ${v}`)]), ...(body === undefined ? [] : ['--data', quote(typeof body === 'string' ? body : JSON.stringify(body))]), quote(endpoint + path)];
-  return bearer || headers ? parts.join(' ') : '';
-}
-
 export const session = {
   get: async () => JSON.parse((await call('GET', '_explorer/session')).text),
   begin: async (key) => {

@@ -25,10 +25,13 @@ export function costOf(c, told) {
   const a = told.analyze, one = a?.partsPerUnit || 1, total = a ? Math.round(a.pages.reduce((n, p) => n + Math.round(Number(p.charge) * 100), 0)) : 0;
   const exactParts = a ? a.parts.reduce((n, p) => n + p.chargeParts, 0) : 0;
   const fit = a ? rounded(a.ranges.map((r) => r.chargeParts / one * 100), total) : [];
-  const per = (a ? a.ranges : told.ranges).map((r, i) => ({ id: r.id, r: c.ranges.find((x) => x.id === r.id), charge: a ? fit[i] : 0, parts: a ? grouped(r.parts, one, fit[i]) : [] }));
-  const sum = (f) => (a ? a.ranges.reduce((n, r) => n + f(r), 0) : 0);
-  return { per, ran: Boolean(a), parts: a ? grouped(a.parts, one, total) : [], total, isExact: a ? exactParts === a.chargeParts && a.ranges.reduce((n, r) => n + r.chargeParts, 0) === a.chargeParts : false, isComplete: a ? a.isComplete : true,
-    read: sum((r) => r.items), rows: a ? a.pages.reduce((n, p) => n + p.rows, 0) : 0, ms: a?.ms ?? 0, inAll: told.rangesInAll ?? c.ranges.length, index: told.index, needsMerge: told.needsMerge, slowest: a ? [...a.ranges].sort((x, y) => y.ms - x.ms)[0] : null };
+  // ranges that the server has read as one may be told as one without an id: their bars are left out, the sum is not
+  const by = new Map(a ? a.ranges.map((r, i) => [r.id, { charge: fit[i], parts: grouped(r.parts, one, fit[i]) }]) : []);
+  const ids = a && a.ranges.every((r) => r.id !== null) ? a.ranges.map((r) => r.id) : told.ranges.map((r) => r.id);
+  const per = ids.map((id) => ({ id, r: c.ranges.find((x) => x.id === id), charge: 0, parts: [], ...by.get(id) }));
+  const sum = (name) => (a ? a[name] ?? a.ranges.reduce((n, r) => n + (r[name] ?? 0), 0) : 0);
+  return { per, ran: Boolean(a), isMerged: Boolean(a?.isMerged), parts: a ? grouped(a.parts, one, total) : [], total, isExact: a ? exactParts === a.chargeParts && a.ranges.reduce((n, r) => n + r.chargeParts, 0) === a.chargeParts : false, isComplete: a ? a.isComplete : true,
+    read: sum('items'), rows: a ? a.pages.reduce((n, p) => n + p.rows, 0) : 0, ms: a?.totalMs ?? a?.ms ?? 0, inAll: told.rangesInAll ?? c.ranges.length, index: told.index, needsMerge: told.needsMerge };
 }
 
 export function costFigure(c, get) {

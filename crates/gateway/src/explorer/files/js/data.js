@@ -30,7 +30,7 @@ export default function data(root, at) {
 
 function items(root, at) {
   const { c } = at, can = !readOnly();
-  let rows = [], continuation = null, where = '', loading = false, ended = false, top = 0, spent = 0, run = 0, open = -1;
+  let rows = [], continuation = null, where = '', loading = false, ended = false, top = 0, spent = 0, run = 0, open = -1, active = 0;
   /** What is chosen belongs to this screen of this container, and dies with it. */
   const chosen = new Map();
   const rowKey = (r) => r.self;
@@ -57,7 +57,7 @@ function items(root, at) {
       ended = true; wrong.textContent = shown(error.message, 400);
     } finally { if (mine === run && at.alive) { loading = false; draw(); } }
   }
-  function restart() { run += 1; rows = []; continuation = null; ended = false; loading = false; spent = 0; top = 0; open = -1; list.scrollTop = 0; chosen.clear(); draw(); more(); }
+  function restart() { run += 1; rows = []; continuation = null; ended = false; loading = false; spent = 0; top = 0; open = -1; active = 0; list.scrollTop = 0; chosen.clear(); draw(); more(); }
   function choose(r, on) { if (on) chosen.set(rowKey(r), r); else chosen.delete(rowKey(r)); drawPicked(); }
   function show(i) { open = i; editor.open(rows[i].text); drawRows(); }
   function drawPicked() {
@@ -75,7 +75,7 @@ function items(root, at) {
     vrows.replaceChildren(...rows.slice(from, to).map((r, j) => {
       const i = from + j, box = h('input', { type: 'checkbox', checked: chosen.has(rowKey(r)), 'aria-label': `Choose ${shown(r.id, 60)}`, tabIndex: -1, onclick: (e) => e.stopPropagation(), onchange: (e) => choose(r, e.target.checked) });
       const keys = rowKeys(() => show(i));
-      return h('div', { class: `vrow${i === open ? ' on' : ''}`, role: 'row', 'aria-selected': String(chosen.has(rowKey(r))), 'data-i': i, css: { top: `${i * ROW_H}px` }, tabindex: 0, onclick: keys.onclick, onkeydown: (e) => { if (e.key === ' ' && e.target === e.currentTarget) { e.preventDefault(); box.checked = !box.checked; choose(r, box.checked); } else keys.onkeydown(e); } },
+      return h('div', { class: `vrow${i === open ? ' on' : ''}`, role: 'row', 'aria-selected': String(chosen.has(rowKey(r))), 'data-i': i, css: { top: `${i * ROW_H}px` }, tabindex: i === active || (active < from || active >= to) && i === from ? 0 : -1, onfocus: () => { active = i; }, onclick: keys.onclick, onkeydown: (e) => { if (e.key === ' ' && e.target === e.currentTarget) { e.preventDefault(); box.checked = !box.checked; choose(r, box.checked); } else keys.onkeydown(e); } },
         h('span', { role: 'gridcell' }, box), h('bdi', { class: 'code', role: 'rowheader' }, shown(r.id, 80)), h('bdi', { class: 'code', role: 'gridcell' }, shown(r.key, 60)), h('bdi', { class: 'dim', role: 'gridcell' }, r.gist), h('span', { class: 'n dim', role: 'gridcell' }, bytes(r.size)));
     }));
     if (!rows.length) vrows.append(h('div', { class: 'none', role: 'row' }, h('span', { role: 'gridcell' }, loading ? 'Reading…' : wrong.textContent ? 'The filter was refused.' : where ? 'No item matches.' : 'No item yet.')));

@@ -52,9 +52,6 @@ export function shown(text, max = 160) {
   const safe = cut.replace(INVISIBLE, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).replace(/[\n\t]/g, ' ');
   return whole.length > max ? `${safe}… (${int(whole.length)} characters)` : safe;
 }
-/** The same, in a node of its own whose direction cannot leak. */
-export const data = (text, cls = 'code', max = 160) => h('bdi', { class: cls, dir: 'ltr', title: String(text).length > max ? null : undefined }, shown(text, max));
-
 // words that are explained on hover and focus
 export const WORDS = {
   RU: 'Request unit. The price of an operation: a point read of 1 KiB costs 1 RU.',

@@ -35,7 +35,7 @@ export class Feed {
       if (answer.status === 410) { this.at.delete(r.id); return out; }
       const etag = answer.headers.get('etag');
       if (etag) state.etag = etag;
-      if (answer.status === 304) return out;
+      if (answer.status === 304 || answer.status === 429) return out; // over the budget: the next look goes on from here
       if (!answer.ok) throw new ApiError('GET', 'docs', answer);
       const list = parse(answer.text).get('Documents') || [], texts = pieces(list, answer.text);
       list.forEach((d, i) => out.push(this.change(r, d, texts[i])));

@@ -3,14 +3,14 @@
 //
 // The budget of the past is today's: what was provisioned then is not kept.
 import { send, collPath } from './api.js';
-import { jobsOf, RANGE_RU_MAX } from './world.js';
+import { world, jobsOf, RANGE_RU_MAX } from './world.js';
 
 export const SPANS = { '1 h': { rows: 60, seconds: 60 }, '24 h': { rows: 288, seconds: 300 }, '7 d': { rows: 168, seconds: 3600 } };
 export const METRICS = [['all', 'RU'], ['read', 'reads'], ['write', 'writes'], ['refused', '429s']];
 
 /** What the server kept of a span that ends `ago` seconds before now. */
 export async function load(c, span, signal, ago = 0) {
-  const { rows, seconds } = SPANS[span], now = Math.floor(Date.now() / 1000), to = now - ago, from = (Math.floor(to / seconds) - rows + 1) * seconds;
+  const { rows, seconds } = SPANS[span], now = Math.floor((world.atMs || Date.now()) / 1000), to = now - ago, from = (Math.floor(to / seconds) - rows + 1) * seconds;
   const answer = await send('GET', `_orrery/${collPath(c.db, c.name)}/heat?from=${from}&to=${to}`, { signal });
   if (!answer.ok) throw new Error(JSON.parse(answer.text).message || `status ${answer.status}`);
   const told = JSON.parse(answer.text), read = new Float32Array(rows * 256), write = new Float32Array(rows * 256), refused = new Float32Array(rows * 256);
@@ -69,4 +69,4 @@ export function causes(c) {
 // Limit: marks of one container in this browser.
 const MARKS_MAX = 50;
 export function marks(c) { try { return JSON.parse(localStorage.getItem(`orrery.marks.${c.id}`)) || []; } catch { return []; } }
-export function addMark(c, text) { try { localStorage.setItem(`orrery.marks.${c.id}`, JSON.stringify([...marks(c), { at: Date.now(), text }].slice(-MARKS_MAX))); } catch { /* private window */ } }
+export function addMark(c, text) { try { localStorage.setItem(`orrery.marks.${c.id}`, JSON.stringify([...marks(c), { at: world.atMs || Date.now(), text }].slice(-MARKS_MAX))); } catch { /* private window */ } }

@@ -29,8 +29,11 @@ export function jobsPanel(at) {
       return h('li', { class: done || i < now ? 'done' : i === now ? (j.end ? 'failed' : 'at') : '', title: `${t}${began ? `, ${next ? took(next - began) : 'now'}` : ''}` }, i === now && !j.end ? [t, t === 'copy' ? ` ${pct(j.progress)}` : '', j.isWaiting ? ', waits' : ''] : '');
     }));
   };
+  let drawn = '';
   function draw() {
-    const all = jobsOf(c).sort((a, b) => b.id - a.id);
+    const all = jobsOf(c).sort((a, b) => b.id - a.id), signature = JSON.stringify([all.slice(0, ROWS_MAX).map((j) => [j.id, j.step, j.isWaiting, j.end, Math.round((j.progress ?? 0) * 100)]), [...held]]);
+    if (signature === drawn) return;
+    drawn = signature;
     jobs.hidden = !all.length;
     none.hidden = Boolean(all.length);
     jobs.replaceChildren(h('table', { class: 'tbl' }, h('thead', {}, h('tr', {}, ['#', 'what', 'why', 'steps', 'data', word('write pause'), 'began', 'took', h('span', { class: 'sr' }, 'action')].map((t, i) => h('th', { scope: 'col', class: [0, 4, 5, 7].includes(i) ? 'n' : '' }, t)))),
@@ -43,5 +46,5 @@ export function jobsPanel(at) {
   const none = h('p', { class: 'none' }, 'Nothing has moved in the last 24 hours.');
   show();
   const el = panel('What is moving?', can ? h('div', { class: 'row small' }, h('label', { class: 'dim' }, 'before ', step), button('Hold', () => hold(step.value, true), { kind: 'tiny', title: 'Stops relocations of this container before the step' }), button('Release', () => hold(step.value, false), { kind: 'tiny' })) : null, jobs, none, chips, can ? code : null);
-  return { el, draw, isBusy: () => el.contains(document.activeElement) && document.activeElement !== jobs };
+  return { el, draw, isBusy: () => false };
 }

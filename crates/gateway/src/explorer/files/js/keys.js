@@ -23,7 +23,7 @@ const limited = (value, limit, text) => h('div', { class: 'lim' }, s('svg', { wi
 
 export default function keysRoom(root, at) {
   const { c } = at, base = collPath(c.db, c.name), levels = Math.max(1, c.paths.length);
-  let by = ['bytes', 'items', 'charge'].includes(at.options.get('by')) ? at.options.get('by') : 'bytes', prefix = '', rows = [], next = null, summary = null, found = carry.key || null, spot = null, loading = false, top = 0, generation = 0;
+  let by = ['bytes', 'items', 'charge'].includes(at.options.get('by')) ? at.options.get('by') : 'bytes', prefix = '', rows = [], next = null, summary = null, found = carry.key || null, spot = null, loading = false, top = 0, active = 0, generation = 0;
   carry.key = null;
   const body = h('div', { class: 'vrows', role: 'rowgroup' }), list = h('div', { class: 'vlist', role: 'table', 'aria-label': 'Logical partitions', tabindex: 0 }), answer = h('div', { class: 'answer' }), even = h('div', {}), count = h('p', { class: 'dim under' }), code = h('div', {}), hierarchy = h('div', {});
   const biggest = () => [...rows].sort((a, b) => b.bytes - a.bytes).slice(0, 60);
@@ -102,7 +102,7 @@ export default function keysRoom(root, at) {
   function drawRows() {
     body.style.height = `${Math.max(1, rows.length) * ROW_H}px`;
     const from = Math.max(0, Math.floor(top / ROW_H) - AHEAD), to = Math.min(rows.length, from + Math.ceil((list.clientHeight || 380) / ROW_H) + 2 * AHEAD), had = body.contains(document.activeElement) ? document.activeElement.dataset.i : null;
-    body.replaceChildren(...rows.slice(from, to).map((k, j) => { const i = from + j, speed = rate(c, k); return h('div', { class: `vrow${found && sameKey(k.partitionKey, found) ? ' on' : ''}`, role: 'row', 'data-i': i, css: { top: `${i * ROW_H}px` }, ...rowKeys(() => find(k.partitionKey)) },
+    body.replaceChildren(...rows.slice(from, to).map((k, j) => { const i = from + j, speed = rate(c, k); return h('div', { class: `vrow${found && sameKey(k.partitionKey, found) ? ' on' : ''}`, role: 'row', 'data-i': i, css: { top: `${i * ROW_H}px` }, ...rowKeys(() => find(k.partitionKey)), tabindex: i === active || (active < from || active >= to) && i === from ? 0 : -1, onfocus: () => { active = i; } },
       h('span', { class: 'n dim', role: 'cell' }, i + 1), h('bdi', { class: 'code', role: 'rowheader' }, shown(keyText(k.partitionKey), 60)), h('span', { class: 'n', role: 'cell' }, k.range), h('span', { class: 'n', role: 'cell' }, many(k.items)), h('span', { role: 'cell' }, limited(k.bytes, LIMIT_B, bytes(k.bytes))), h('span', { role: 'cell' }, k.charge === null ? h('span', { class: 'dim' }, 'not among the hottest') : limited(speed || 0, LIMIT_RU, speed ? `${int(speed)} RU/s` : `${ru(k.charge)} RU`)), h('span', { class: 'n dim', role: 'cell' }, int(k.lsn))); }));
     if (!rows.length) body.append(h('p', { class: 'none', role: 'row' }, h('span', { role: 'cell' }, loading || !summary ? 'Reading…' : prefix ? `No key begins with “${shown(prefix, 40)}”.` : 'No key yet: the container is empty.')));
     if (had) body.querySelector(`[data-i="${had}"]`)?.focus({ preventScroll: true });

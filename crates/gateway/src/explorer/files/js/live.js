@@ -2,7 +2,7 @@
 import { h, int, dec, clock, word, seg, panel, shown, plural, meter, pct } from './dom.js';
 import { events, collPath } from './api.js';
 import { world } from './world.js';
-import { Num, SYSTEM, keyOf, keyText, write } from './json.js';
+import { parse, Num, SYSTEM, keyOf, keyText, write } from './json.js';
 import { walk } from './strip.js';
 import { gauges } from './gauges.js';
 import { Feed } from './feed.js';
@@ -24,7 +24,7 @@ function changes(row) {
 
 export default function live(root, at) {
   const { c } = at;
-  let tail = at.options.get('tail') === 'requests' ? 'requests' : 'feed', range = null, filter = '', from = 'now', feedRows = [], requests = [], feed = null, keepsAll = true, missed = 0, failed = '', asking = null;
+  let tail = at.options.get('tail') === 'requests' ? 'requests' : 'feed', range = null, filter = '', from = 'now', feedRows = [], requests = [], feed = null, keepsAll = Number(c.doc?.changeFeedPolicy?.retentionDuration ?? 0) > 0, missed = 0, failed = '', asking = null;
   const refused = new Map(); // key text → {key, n, at}
   const box = h('div', { class: 'tailbox', role: 'log', 'aria-live': 'off', tabindex: 0, 'aria-label': 'Tail' }), note = h('p', { class: 'dim under' }), who = h('div', {}), code = h('div', {});
   const pick = (id) => { range = range === id ? null : id; fig.redraw(); drawTail(); };
@@ -36,7 +36,7 @@ export default function live(root, at) {
     const list = (tail === 'feed' ? feedRows : requests).filter(match).slice(-DRAWN_MAX).reverse(), heads = tail === 'feed' ? ['time', 'range', 'LSN', 'change', 'key', 'id', 'what changed'] : ['time', 'range', 'operation', 'key', 'status', 'charge', 'took'];
     box.replaceChildren(h('table', { class: 'tbl' }, h('thead', {}, h('tr', {}, heads.map((t) => h('th', { scope: 'col', class: ['range', 'LSN', 'charge', 'took'].includes(t) ? 'n' : '' }, t)))),
       h('tbody', {}, list.map((r) => (tail === 'feed' ? h('tr', {}, h('td', { class: 'dim' }, r.ts ? clock(r.ts, true) : '–'), h('td', { class: 'n' }, r.range), h('td', { class: 'n dim' }, int(r.lsn)), h('td', {}, h('span', { class: `opmark ${r.op}`, 'aria-hidden': 'true' }, MARK[r.op] || '~'), ` ${r.op}`), h('td', { class: 'code' }, h('bdi', {}, shown(r.key, 40))), h('td', { class: 'code' }, h('bdi', {}, shown(r.id, 40))), h('td', { class: 'what' }, changes(r)))
-        : h('tr', { class: r.status === 429 ? 'hotrow' : '' }, h('td', { class: 'dim' }, clock(r.atMs, true)), h('td', { class: 'n' }, r.range ?? '–'), h('td', {}, shown(r.operation, 30)), h('td', { class: 'code' }, h('bdi', {}, shown(r.key, 40))), h('td', {}, r.status >= 400 ? h('b', { class: r.status === 429 ? 'bad' : '' }, r.status) : r.status), h('td', { class: 'n' }, `${dec(r.charge ?? 0, 2)} RU`), h('td', { class: 'n' }, `${dec(r.ms ?? 0, 1)} ms`)))))));
+        : h('tr', { class: r.status === 429 ? 'hotrow' : '' }, h('td', { class: 'dim' }, clock(r.atMs, true)), h('td', { class: 'n' }, r.range === null || r.range === undefined ? '–' : r.range), h('td', {}, shown(r.operation, 30)), h('td', { class: 'code' }, h('bdi', {}, shown(r.key, 40))), h('td', {}, r.status >= 400 ? h('b', { class: r.status === 429 ? 'bad' : '' }, r.status) : r.status), h('td', { class: 'n' }, `${dec(r.charge ?? 0, 2)} RU`), h('td', { class: 'n' }, `${dec(r.ms ?? 0, 1)} ms`)))))));
     if (!list.length) box.append(h('p', { class: 'none' }, failed || (tail === 'feed' ? `Nothing changed${range === null ? '' : ` in range ${range}`} yet.` : `No request${range === null ? '' : ` to range ${range}`} yet.`)));
     note.textContent = tail === 'feed' ? (keepsAll ? 'All versions, with the image before a delete where it is kept; other changes beside what was seen here before.' : 'Latest versions: set a change feed policy to see deletes and images before. Changes stand beside what was seen here before.') : `Of ${c.id}, at most 200 a second${missed ? `; ${plural(missed, 'request')} were not shown` : ''}.`;
     code.replaceChildren(tail === 'feed' ? asCode(null, curlManage('GET', `${collPath(c.db, c.name)}/ranges`)) : asCode(null, curlManage('GET', 'events?requests=1')));
@@ -74,8 +74,8 @@ export default function live(root, at) {
     events('_orrery/events?requests=1', mine.signal, (name, told) => {
       if (name !== 'requests' || world.paused) return;
       missed += told.missed || 0;
-      const prefix = `dbs/${c.db}/colls/${c.name}`;
-      for (const r of told.requests) { const path = String(r.path ?? '').replace(/^\//, ''); if (r.database ? r.database === c.db && r.container === c.name : path === prefix || path.startsWith(`${prefix}/`)) requests.push({ ...r, key: r.partitionKey === null || r.partitionKey === undefined ? '–' : Array.isArray(r.partitionKey) ? keyText(r.partitionKey) : String(r.partitionKey) }); }
+      // the page's own questions would fill the tail
+      for (const r of told.requests) if (r.database === c.db && r.container === c.name && !r.isExplorer) { let k = '–'; if (r.partitionKey) try { k = keyText(parse(r.partitionKey)); } catch { k = r.partitionKey; } requests.push({ ...r, key: k }); }
       requests = requests.slice(-KEPT_MAX);
       if (!box.matches(':hover, :focus')) drawTail();
     }).catch((error) => { if (error.name !== 'AbortError') { failed = shown(error.message, 200); drawTail(); } });

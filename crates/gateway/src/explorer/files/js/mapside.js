@@ -3,6 +3,7 @@ import { h, s, int, bytes, pct, many, word, button, panel, kv, meter } from './d
 import { curlManage, asCode, cli } from './code.js';
 import { world, jobsOf, readOnly, hex, RANGE_RU_MAX } from './world.js';
 import { collPath } from './api.js';
+import { keyText } from './json.js';
 import { keyLink } from './palette.js';
 import { band } from './strip.js';
 import { stepIndex, STEPS, bytesBetween } from './mapdraw.js';
@@ -24,14 +25,18 @@ export function hotList(c, r, max = 6) {
 export function mapSide(at, { chosen, draft, begin, commit, balance, splitBody, act, drop }) {
   const { c } = at, name = `${c.db}/${c.name}`, base = collPath(c.db, c.name), el = h('aside', { class: 'col side', 'aria-label': 'Selected range' }), can = !readOnly();
   let shares = null, merge = null;
-  const about = h('div', {}), actions = h('div', {});
+  const about = h('div', {}), actions = h('div', {}), facts = h('div', {}), keys = h('div', {}), title = h('div', {});
+  let drawn = ['', '', ''];
+  /** Draws a part only when what it shows is another thing, so that nothing is replaced under the pointer. */
+  const part = (i, signature, run) => { if (drawn[i] !== signature) { drawn[i] = signature; run(); } };
   el.append(about, actions);
   function drawRange(r) {
     const limit = world.info.partitionBytes;
-    about.replaceChildren(panel(`Range ${r.id}`, h('span', { class: 'code dim' }, `${hex(r.lo)} – ${hex(r.hi)}`),
-      kv([['load', [h('b', { class: r.budget && r.load >= 1 ? 'bad' : '' }, pct(r.load)), ` of ${int(r.budget || RANGE_RU_MAX)} `, word('RU/s')]], [word('429', 'refused'), r.refused ? h('b', { class: 'bad' }, `${int(r.refused)} in the last minute`) : 'none in the last minute'],
-        ['data', limit ? `${bytes(r.bytes)} of ${bytes(limit)}` : bytes(r.bytes)], ['items', many(r.items)], ['keys', [int(r.logicalPartitions ?? 0), ' ', word('logical partition', r.logicalPartitions === 1 ? 'logical partition' : 'logical partitions')]], [word('LSN'), int(r.lsn)], ['came from', r.parents?.length ? `range ${r.parents.slice(-2).join(', ')}` : 'the beginning'], r.status && r.status !== 'online' ? ['status', r.status] : null]), spark(r),
-      h('h3', {}, 'Who spends it'), hotList(c, r)));
+    part(0, r.id, () => about.replaceChildren(panel(`Range ${r.id}`, h('span', { class: 'code dim' }, `${hex(r.lo)} – ${hex(r.hi)}`), facts, h('h3', {}, 'Who spends it'), keys)));
+    const rows = kv([['load', [h('b', { class: r.budget && r.load >= 1 ? 'bad' : '' }, pct(r.load)), ` of ${int(r.budget || RANGE_RU_MAX)} `, word('RU/s')]], [word('429', 'refused'), r.refused ? h('b', { class: 'bad' }, `${int(r.refused)} in the last minute`) : 'none in the last minute'],
+      ['data', limit ? `${bytes(r.bytes)} of ${bytes(limit)}` : bytes(r.bytes)], ['items', many(r.items)], ['keys', [int(r.logicalPartitions ?? 0), ' ', word('logical partition', r.logicalPartitions === 1 ? 'logical partition' : 'logical partitions')]], [word('LSN'), int(r.lsn)], ['came from', r.parents?.length ? `range ${r.parents.slice(-2).join(', ')}` : 'the beginning'], r.status && r.status !== 'online' ? ['status', r.status] : null]);
+    if (!facts.contains(document.activeElement)) facts.replaceChildren(rows, spark(r));
+    part(1, `${r.id}${JSON.stringify(r.hottest.slice(0, 6).map((k) => [keyText(k.partitionKey), Math.round(k.charge / Math.max(1, r.watched) * 100)]))}`, () => keys.replaceChildren(hotList(c, r)));
   }
   function draftPanel(r) {
     const d = draft(), all = d.slices ? bytesBetween(d.slices, r.lo, r.hi) : 0, left = all ? r.bytes * bytesBetween(d.slices, r.lo, d.at) / all : null, body = splitBody();
@@ -58,11 +63,15 @@ export function mapSide(at, { chosen, draft, begin, commit, balance, splitBody, 
   }
   function draw() {
     const r = chosen();
-    if (!r) { el.replaceChildren(); return; }
+    if (!r) return;
     drawRange(r);
-    const had = actions.contains(document.activeElement) ? document.activeElement.textContent : null;
-    actions.replaceChildren(shares || (draft()?.id === r.id ? draftPanel(r) : merge ? mergePanel(r) : actPanel(r)));
-    if (had !== null) ([...actions.querySelectorAll('button')].find((b) => b.textContent === had) || actions.querySelector('button:not(:disabled)'))?.focus();
+    const d = draft(), job = jobsOf(c).find((j) => !j.end && j.sources.includes(r.id)), i = c.ranges.indexOf(r);
+    const signature = shares ? 'shares' : JSON.stringify([r.id, d && d.id === r.id ? [d.at, Boolean(d.slices)] : null, merge, job ? [job.step, job.isWaiting, Math.round(job.progress * 100)] : null, c.ranges[i - 1]?.id, c.ranges[i + 1]?.id]);
+    part(2, signature, () => {
+      const had = actions.contains(document.activeElement) ? document.activeElement.textContent : null;
+      actions.replaceChildren(shares || (d?.id === r.id ? draftPanel(r) : merge ? mergePanel(r) : actPanel(r)));
+      if (had !== null) ([...actions.querySelectorAll('button')].find((b) => b.textContent === had) || actions.querySelector('button:not(:disabled)'))?.focus();
+    });
   }
-  return { el, draw, cancel: () => { merge = null; shares = null; }, isBusy: () => Boolean(shares) || el.contains(document.activeElement) || el.matches(':active') };
+  return { el, draw, cancel: () => { merge = null; shares = null; }, isBusy: () => Boolean(shares) };
 }

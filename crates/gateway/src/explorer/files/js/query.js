@@ -1,7 +1,7 @@
 // Query: what did it cost, and why? What came back?
 import { h, s, int, dec, ru, button, seg, panel, toast, shown, clock, say, plural, carry } from './dom.js';
 import { manage, call, collPath } from './api.js';
-import { parse, plain, pieces, write, Num } from './json.js';
+import { parse, write, Num } from './json.js';
 import { readOnly, define } from './world.js';
 import { queryPage, itemsPath, queryHeaders } from './wire.js';
 import { paint, parametersOf } from './sql.js';
@@ -62,15 +62,15 @@ export default function query(root, at) {
     rows = []; texts = []; rest = null; hidden = 0; before = null; cost = null;
     try {
       const list = parameters();
-      // the server runs the query and says where each part of its charge went; the first page of rows comes with it
-      const answer = await call('POST', `_orrery/${base}/explain`, { body: explainBody(`,"format":"tree","analyze":true,"maxItemCount":${PAGE},"maxCharge":${cap}`), headers: { 'content-type': 'application/json' }, signal: mine.signal });
+      // the server runs the query whole and says where each part of its charge went; rows are read as a client reads them
+      const told = await manage('POST', `${base}/explain`, explainBody(`,"format":"tree","analyze":true,"maxItemCount":${PAGE},"maxCharge":${cap}`), { signal: mine.signal });
       if (!at.alive || running !== mine) return;
-      const exact = parse(answer.text), told = plain(exact), first = exact.get('analyze').get('rows');
-      cost = costOf(c, told); plans = told.ranges;
-      rows = first; texts = pieces(first, answer.text);
-      ran = { text, list, ms: told.analyze.ms };
+      cost = costOf(c, told); plans = told.ranges; ran = { text, list, ms: cost.ms };
+      drawCost();
+      const page = await queryPage(c, text, { parameters: list, size: PAGE, signal: mine.signal });
+      if (!at.alive || running !== mine) return;
+      rows = page.rows; texts = page.texts; rest = page.continuation; hidden = rest ? Math.max(0, cost.rows - rows.length) : 0;
       if (!cost.isComplete) toast(`Stopped at ${ru(cost.total / 100)} RU; the cap is ${int(cap)}.`);
-      hidden = Math.max(0, cost.rows - rows.length);
       history.unshift({ at: Date.now(), text, ru: cost.total / 100, ranges: cost.per.length, of: cost.inAll, rows: cost.rows, more: !cost.isComplete });
       history = history.slice(0, HISTORY_MAX); keep(c, history);
       say(`${plural(cost.rows, 'row')} from ${c.id} for ${ru(cost.total / 100)} RU.`);
@@ -82,7 +82,6 @@ export default function query(root, at) {
   async function goOn() {
     const mine = new AbortController(); running = mine;
     try {
-      if (rest === null) { rows = []; texts = []; }
       let n = 0, spent = 0;
       do {
         const page = await queryPage(c, ran.text, { parameters: ran.list, continuation: rest, size: PAGE, signal: mine.signal });
