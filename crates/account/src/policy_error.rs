@@ -182,7 +182,7 @@ pub enum PolicyError {
     #[error("'{property}' cannot be changed as part of collection replace operation.")]
     Changed { property: &'static str },
     #[error(
-        "The Vector Embedding Policy cannot be changed: existing embeddings must stay as they are"
+        "Paths in existing embedding policy cannot be modified in Collection Replace. Existing embeddings must stay as they are."
     )]
     VectorEmbeddingChanged,
 }

@@ -20,7 +20,7 @@ async fn immutable_properties_stay() {
         (format!(r#"{{"id":"c",{key},{rest},"defaultTtl":5,"indexingPolicy":{{"automatic":false}}}}"#), 200, ""),
         (format!(r#"{{"id":"c",{key},{rest},"computedProperties":[{{"name":"x","query":"SELECT VALUE c.a FROM c"}}]}}"#), 200, ""),
         (format!(r#"{{"id":"c",{key},{UNIQUE},"vectorEmbeddingPolicy":{{"vectorEmbeddings":[{EMBEDDING},{{"path":"/w","dataType":"int8","dimensions":2,"distanceFunction":"euclidean"}}]}}}}"#), 200, "may be added"),
-        (format!(r#"{{"id":"c",{key},{UNIQUE}}}"#), 400, "Vector Embedding Policy cannot be changed"),
+        (format!(r#"{{"id":"c",{key},{UNIQUE}}}"#), 400, "Paths in existing embedding policy cannot be modified in Collection Replace"),
         (format!(r#"{{"id":"other",{key},{rest}}}"#), 400, "'id' cannot be changed"),
         (format!(r#"{{"id":"c","partitionKey":{{"paths":["/other"],"kind":"Hash","version":2}},{rest}}}"#), 400, "Document collection partition key cannot be changed"),
         (format!(r#"{{"id":"c",{rest}}}"#), 400, "'partitionKey; ' - are missing"),

@@ -139,6 +139,7 @@ fn container_errors() -> Vec<Error> {
         PolicyError::EncryptionKeyMissing { id: text() },
         PolicyError::VectorShardPaths { count: 2 },
         PolicyError::VectorIndexChanged { path: text() },
+        PolicyError::VectorEmbeddingChanged,
         PolicyError::AutomaticWithoutIndex,
         PolicyError::RootPathMissing,
         PolicyError::IndexPathInvalid { path: text(), position: 1 },
