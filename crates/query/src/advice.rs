@@ -85,6 +85,7 @@ impl Misuse {
             ExprKind::Between { operands, .. } | ExprKind::Conditional(operands) => {
                 self.exprs(operands.iter());
             }
+            ExprKind::Let { operands, .. } => self.exprs(operands.iter()),
             ExprKind::Call { name, udf, arguments } => {
                 if !udf
                     && let Some(id) = self.rule(name, arguments)

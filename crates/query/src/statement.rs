@@ -140,7 +140,7 @@ impl Statement {
         let share = |(name, value): &(String, Value)| (name.clone(), Arc::new(value.clone()));
         context.memory.take(parameters.iter().map(|(_, value)| value.heap_bytes()).sum(), true)?;
         let parameters: Vec<_> = parameters.iter().map(share).collect();
-        let query = bind::bind(ast, &parameters, &options.computed_properties, &context)?;
+        let query = bind::bind(text, ast, &parameters, &options.computed_properties, &context)?;
         let resume = options.resume_filter.clone();
         Ok(Statement { parsed, query, context, parameters, resume })
     }

@@ -127,7 +127,7 @@ const FILTERS: &[&str] = &[
     "ARRAY_CONTAINS(c.l, @x)",
     "ARRAY_CONTAINS([@x, 2], c.v)",
     "IS_DEFINED(c.v) AND c.v != @x",
-    "EXISTS(SELECT VALUE e FROM e IN c.l WHERE e = @x)",
+    "EXISTS(SELECT VALUE x FROM x IN c.l WHERE x = @x)",
     "EXISTS(SELECT VALUE 1 WHERE c.v = @x AND c.w > 10)",
     "(c.v = @x OR c.w = 1) AND LENGTH(c.id) = 2",
 ];

@@ -35,6 +35,8 @@ const OPERANDS: &[&str] = &[
     "1e21",
     "NaN",
     "-Infinity",
+    "(LET x = c.a IN x)",
+    "(LET x = 2 IN x + 1)",
 ];
 
 const PREDICATES: &[&str] = &[

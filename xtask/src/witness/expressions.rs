@@ -421,7 +421,7 @@ pub(crate) fn ask(expression: &str) -> Value {
 }
 
 fn expression(random: &mut Random, depth: usize) -> String {
-    match random.below(if depth == 0 { 20 } else { 60 }) {
+    match random.below(if depth == 0 { 21 } else { 63 }) {
         0..12 => call(random, depth),
         12..16 => {
             let left = operand(random, depth);
@@ -444,6 +444,18 @@ fn expression(random: &mut Random, depth: usize) -> String {
         19 => {
             let condition = operand(random, depth);
             format!("({condition} ? {} : {})", operand(random, depth), operand(random, depth))
+        }
+        20 => {
+            let name = format!("v{depth}");
+            let value = operand(random, depth);
+            let other = operand(random, depth);
+            let body = match random.below(4) {
+                0 => format!("{name} {} {other}", random.pick(&["+", "=", "||", "<"])),
+                1 => format!("[{name}, {other}, {name}]"),
+                2 => format!("IS_DEFINED({name})"),
+                _ => format!("({name} ?? {other})"),
+            };
+            format!("(LET {name} = {value} IN {body})")
         }
         _ => constant(random, '*'),
     }

@@ -60,7 +60,7 @@ fn condition(random: &mut Random, paths: &[&str], depth: usize) -> String {
     let path = random.pick(paths);
     let value = random.pick(VALUES);
     let other = random.pick(VALUES);
-    match random.below(25) {
+    match random.below(27) {
         0..11 => format!("({path} = {value})"),
         11 => format!("({value} = {path})"),
         12 | 13 => format!("({path} IN ({value}, {other}))"),
@@ -83,6 +83,8 @@ fn condition(random: &mut Random, paths: &[&str], depth: usize) -> String {
         21 => format!("({path} LIKE {})", random.pick(&["'a'", "'a%'", "'b_'"])),
         22 => format!("(ABS({path}) = {value})"),
         23 => format!("({path} ?? {value})"),
+        24 => format!("(LET v{depth} = {path} IN v{depth} = {value})"),
+        25 => format!("({path} = (LET v{depth} = {value} IN v{depth}))"),
         _ => format!("EXISTS(SELECT VALUE 1 FROM e IN {path} WHERE e = {value})"),
     }
 }

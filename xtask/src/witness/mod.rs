@@ -10,8 +10,11 @@ mod chains;
 mod command;
 mod expressions;
 mod filters;
+mod hostile;
+mod queries;
 mod random;
 mod report;
+mod searches;
 mod texts;
 
 use std::io::{BufRead as _, Write as _};
@@ -41,7 +44,7 @@ pub(crate) struct WitnessArguments {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Only this generator: texts, chains, filters or expressions
+    /// Only this generator: texts, queries, searches, hostile, chains, filters or expressions
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Write the answers of the witness into `cases/witness`
@@ -93,8 +96,13 @@ fn generated(first: u64, n_seeds: u64) -> Result<Vec<(&'static str, Vec<Value>)>
     };
     let mut texts = ask(&|random| texts::question(random, &cases));
     texts.retain(is_safe);
+    let mut searches = ask(&searches::question);
+    searches.retain(is_safe);
     Ok(vec![
         ("texts", texts),
+        ("queries", ask(&queries::question)),
+        ("searches", searches),
+        ("hostile", ask(&hostile::question)),
         ("chains", ask(&chains::question)),
         ("filters", ask(&filters::question)),
         ("expressions", ask(&expressions::question)),

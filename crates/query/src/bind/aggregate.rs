@@ -2,7 +2,7 @@
 
 use super::tree::{Aggregate, Expr};
 use super::{Binder, Clause};
-use crate::ast::{self, ExprKind};
+use crate::ast::{self, ExprKind, SubqueryKind};
 use crate::bind::query::{each_operand, has_aggregate, is_aggregate};
 use crate::error::{Diagnostic, Span};
 use crate::functions::AggregateKind;
@@ -17,7 +17,10 @@ impl Binder<'_> {
         // The argument is computed for each row, so it sees the variables and not the group.
         let group = if self.aggregates_allowed { self.groups.pop() } else { None };
         let aggregates_allowed = std::mem::replace(&mut self.aggregates_allowed, false);
+        let n_names = group.as_ref().map_or(self.scope.len(), |group| group.n_names);
+        let lets = self.scope.split_off(n_names);
         let bound = self.expr(argument);
+        self.scope.extend(lets);
         self.aggregates_allowed = aggregates_allowed;
         let problem = if has_aggregate(argument) {
             let message = "Cannot perform an aggregate function on an expression containing an \
@@ -42,13 +45,26 @@ impl Binder<'_> {
     }
 }
 
-pub(super) fn has_aggregate_or_subquery(expr: &ast::Expr) -> bool {
-    let own = match &expr.kind {
+/// Adds where the aggregates and subqueries of an expression stand, the inner ones first.
+pub(super) fn aggregates_and_subqueries(expr: &ast::Expr, found: &mut Vec<Span>) {
+    if matches!(expr.kind, ExprKind::Let { .. }) {
+        return;
+    }
+    each_operand(expr, &mut |operand| aggregates_and_subqueries(operand, found));
+    let is_refused = match &expr.kind {
         ExprKind::Subquery(..) => true,
         ExprKind::Call { name, udf: false, .. } => is_aggregate(name),
         _ => false,
     };
-    let mut found = own;
-    each_operand(expr, &mut |operand| found |= has_aggregate_or_subquery(operand));
-    found
+    if is_refused {
+        found.push(span_of(expr));
+    }
+}
+
+/// Returns where an expression stands, a scalar subquery without its parentheses.
+pub(super) fn span_of(expr: &ast::Expr) -> Span {
+    match &expr.kind {
+        ExprKind::Subquery(SubqueryKind::Scalar, query) => query.span,
+        _ => expr.span,
+    }
 }

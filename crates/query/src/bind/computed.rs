@@ -86,7 +86,7 @@ impl Binder<'_> {
     pub(super) fn computed_property(&mut self, name: &str) -> Option<Expr> {
         let property = self.computed.iter().find(|property| property.name == name)?;
         // Only the item is in sight, and no other computed property.
-        let scope = vec![Binding { name: Some(property.alias.clone()), level: ITEM_LEVEL }];
+        let scope = vec![Binding::of_input(Some(property.alias.clone()), ITEM_LEVEL)];
         let outer_scope = std::mem::replace(&mut self.scope, scope);
         let computed = std::mem::take(&mut self.computed);
         let groups = std::mem::take(&mut self.groups);

@@ -7,6 +7,7 @@ use model::Value;
 use super::fold::constant;
 use super::query::{has_aggregates, repeated_name};
 use super::rank::{COMPONENT_SCORE, has_lists};
+use super::scope::Meaning;
 use super::tree::{Expr, ITEM_LEVEL};
 use super::{Binder, Clause, Stage};
 use crate::ast::{self, BinaryOp, ExprKind, SubqueryKind, UnaryOp};
@@ -87,6 +88,7 @@ impl Binder<'_> {
                 self.negated(bound, *negated)
             }
             ExprKind::Conditional(operands) => Expr::Conditional(self.three(operands)),
+            ExprKind::Let { name, operands } => self.let_in(name, operands, span),
             ExprKind::Call { name, udf: true, arguments } => self.udf(name, arguments),
             ExprKind::Call { name, udf: false, arguments } => self.call(expr, name, arguments),
             ExprKind::Subquery(kind, query) => {
@@ -111,27 +113,48 @@ impl Binder<'_> {
     }
 
     fn identifier(&mut self, name: &str, span: Span) -> Expr {
-        let Some(level) = self.resolve(name) else {
-            self.report(unresolved(name, span));
-            return Expr::Constant(None);
-        };
-        self.check_grouped(level, span, || name.to_owned());
-        Expr::Variable(level)
+        match self.resolve(name) {
+            None => {
+                self.report(unresolved(name, span));
+                Expr::Constant(None)
+            }
+            Some((_, Meaning::Input(level))) => {
+                let level = *level;
+                self.check_grouped(level, span, &[]);
+                Expr::Variable(level)
+            }
+            Some((place, Meaning::Let(value))) => {
+                let value = value.to_expr();
+                if self.is_let_outside_group(place) {
+                    self.report_ungrouped(span, &[]);
+                }
+                value
+            }
+        }
     }
 
-    /// Reports a variable that has no single value within the group.
-    fn check_grouped(&mut self, level: usize, span: Span, text: impl FnOnce() -> String) {
+    /// Reports a variable that has no single value within the group. It stands at `span`, with steps below it.
+    fn check_grouped(&mut self, level: usize, span: Span, steps: &[Step]) {
         if self.varies_in_group(level) {
-            let text = text();
-            let is_order = self.clause == Clause::OrderBy;
-            let (code, place) =
-                if is_order { (2103, "ORDER BY clause") } else { (2102, "select list") };
-            let message = format!(
-                "Property reference '{text}' is invalid in the {place} because it is not contained in \
-                 either an aggregate function or the GROUP BY clause."
-            );
-            self.report_at(Stage::Groups, Diagnostic::sc(code, message, span));
+            self.report_ungrouped(span, steps);
         }
+    }
+
+    pub(super) fn report_ungrouped(&mut self, span: Span, steps: &[Step]) {
+        let mut text = self.quote(span);
+        // Wire: elements of arrays at the end of the path are not shown.
+        for _ in steps.iter().rev().take_while(|step| matches!(step, Step::Index(_))) {
+            text = text.rfind('[').map_or(text, |at| text.get(..at).unwrap_or(text)).trim_end();
+        }
+        let end = span.start + u32::try_from(text.encode_utf16().count()).unwrap_or_default();
+        let is_order = self.clause == Clause::OrderBy;
+        let (code, place) =
+            if is_order { (2103, "ORDER BY clause") } else { (2102, "select list") };
+        let message = format!(
+            "Property reference '{text}' is invalid in the {place} because it is not contained in \
+             either an aggregate function or the GROUP BY clause."
+        );
+        self.report_at(Stage::Groups, Diagnostic::sc(code, message, Span { end, ..span }));
     }
 
     fn object(&mut self, members: &[(ast::Name, ast::Expr)]) -> Expr {
@@ -149,23 +172,29 @@ impl Binder<'_> {
         let Some(mut steps) = self.steps(steps, span) else { return Expr::Constant(None) };
         // A prefix of the path may be a key of the group, or a computed property of the item.
         let base = match &base.kind {
-            ExprKind::Identifier(name) => match self.resolve(name) {
+            ExprKind::Identifier(name) => match self.resolve_input(name) {
                 Some(level) => {
                     if let Some((key, n_steps)) = self.key_prefix(base, &steps) {
                         steps.drain(..n_steps);
                         key
                     } else {
-                        let text = || format!("{name}{}", path_text(&steps));
-                        self.check_grouped(level, span, text);
+                        self.check_grouped(level, span, &steps);
                         self.item_path(level, &mut steps)
                     }
                 }
-                None => self.identifier(name, base.span),
+                None => match self.identifier(name, base.span) {
+                    Expr::Variable(ITEM_LEVEL) => self.item_path(ITEM_LEVEL, &mut steps),
+                    base => base,
+                },
             },
             _ => self.expr(base),
         };
         match base {
             base if steps.is_empty() => base,
+            Expr::VariablePath(level, mut own) => {
+                own.append(&mut steps);
+                Expr::VariablePath(level, own)
+            }
             Expr::Variable(level) => Expr::VariablePath(level, steps),
             base => Expr::Path(Box::new(base), steps),
         }
@@ -181,6 +210,18 @@ impl Binder<'_> {
             let identity = format!("{base}{}", bracket_text(steps.get(..n_steps)?));
             let (level, index) = self.group_key(&identity)?;
             Some((Expr::GroupKey { level, index }, n_steps))
+        })
+    }
+
+    /// Returns the group key that a path is or goes on from.
+    pub(super) fn key_of_path(&self, name: &str, steps: &[Step]) -> Option<Expr> {
+        let kind = ExprKind::Identifier(name.to_owned());
+        let base = format::identity(&ast::Expr { kind, span: Span::default() });
+        (1..=steps.len()).rev().find_map(|n_steps| {
+            let (own, rest) = steps.split_at_checked(n_steps)?;
+            let (level, index) = self.group_key(&format!("{base}{}", bracket_text(own)))?;
+            let key = Expr::GroupKey { level, index };
+            Some(if rest.is_empty() { key } else { Expr::Path(Box::new(key), rest.to_vec()) })
         })
     }
 
@@ -213,7 +254,7 @@ impl Binder<'_> {
         known.into_iter().collect()
     }
 
-    fn step(&self, step: &ast::Step) -> Option<Step> {
+    pub(super) fn step(&self, step: &ast::Step) -> Option<Step> {
         let ast::Step::Computed(index) = step else { return Step::from_ast(step) };
         let index = match &index.kind {
             ExprKind::Literal(value) => value,
@@ -470,15 +511,6 @@ pub(super) fn wrong_count(
     };
     let message = format!("The {name} function requires {needed} argument(s).");
     Some(Diagnostic::sc(2050, message, span))
-}
-
-fn path_text(steps: &[Step]) -> String {
-    let step_text = |step: &Step| match step {
-        Step::Name(name) => format!(".{name}"),
-        Step::Index(index) => format!("[{index}]"),
-        Step::Never => String::new(),
-    };
-    steps.iter().map(step_text).collect()
 }
 
 fn bracket_text(steps: &[Step]) -> String {

@@ -51,6 +51,7 @@ fn is_constant(expr: &Expr) -> bool {
         | Expr::VariablePath(..)
         | Expr::GroupKey { .. }
         | Expr::Aggregate { .. }
+        | Expr::Let { .. }
         | Expr::Udf(..)
         | Expr::Subquery(..) => false,
         Expr::Path(base, _)

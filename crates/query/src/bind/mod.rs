@@ -7,6 +7,7 @@ mod computed;
 mod expression;
 mod fold;
 mod from;
+mod let_in;
 pub(crate) mod query;
 pub(crate) mod rank;
 mod scope;
@@ -39,12 +40,14 @@ const CONSTANTS_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Binds a whole query.
 pub(crate) fn bind(
+    text: &str,
     query: &ast::Query,
     parameters: &[(String, Arc<Value>)],
     computed: &[ComputedProperty],
     context: &Context,
 ) -> Result<tree::Query> {
     let mut binder = Binder {
+        text,
         // The first of two with one name counts.
         parameters: parameters.iter().rev().map(|(name, value)| (&**name, value)).collect(),
         constants_bytes: Cell::new(0),
@@ -71,6 +74,8 @@ pub(crate) fn bind(
 }
 
 struct Binder<'b> {
+    /// The text of the query, for messages that quote it.
+    text: &'b str,
     parameters: HashMap<&'b str, &'b Arc<Value>>,
     /// What constants hold so far.
     constants_bytes: Cell<usize>,
@@ -103,6 +108,7 @@ struct Binder<'b> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Clause {
     Filter,
+    GroupBy,
     OrderBy,
     Other,
 }
@@ -142,6 +148,31 @@ impl Binder<'_> {
         if !list.contains(&diagnostic) {
             list.push(diagnostic);
         }
+    }
+
+    fn n_reports(&self, stage: Stage) -> usize {
+        self.diagnostics.get(stage as usize).map_or(0, Vec::len)
+    }
+
+    fn take_reports(&mut self, stage: Stage) -> Vec<Diagnostic> {
+        self.diagnostics.get_mut(stage as usize).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Returns what stands at a place of the text.
+    fn quote(&self, span: Span) -> &str {
+        let mut units = 0;
+        let mut byte_at = |place: u32| {
+            let mut chars = self.text.char_indices().skip_while(|(_, c)| {
+                let is_before = units < place;
+                units += if is_before { u32::try_from(c.len_utf16()).unwrap_or(1) } else { 0 };
+                is_before
+            });
+            let found = chars.next().map_or(self.text.len(), |(at, _)| at);
+            units = 0;
+            found
+        };
+        let (start, end) = (byte_at(span.start), byte_at(span.end));
+        self.text.get(start..end).unwrap_or_default()
     }
 
     /// Reports what the whole text has too many of.

@@ -2,16 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::aggregate::has_aggregate_or_subquery;
+use super::aggregate::{aggregates_and_subqueries, span_of};
+use super::let_in::LetValue;
 use super::rank::is_component_order;
-use super::scope::GroupScope;
+use super::scope::{GroupScope, Meaning};
 use super::sort_path::{Inputs, SortPath};
-use super::tree::{Base, Expr, Grouping, ITEM_LEVEL, OrderKey, Projection, Query};
+use super::tree::{Base, Collection, Expr, Grouping, OrderKey, Projection, Query, Source};
 use super::{Binder, Clause, Stage};
 use crate::ast::{self, Count, CountKind, Direction, ExprKind, Selection};
 use crate::error::{Code, Diagnostic, Span};
 use crate::functions::{self, Role, is_vector};
 use crate::syntax::format;
+
+const TOP: &str = "The count value provided for a TOP clause must be an integer.";
+const OFFSET: &str = "The OFFSET count value exceeds the maximum allowed value.";
+const LIMIT: &str = "The LIMIT count value exceeds the maximum allowed value.";
 
 /// Where a query stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,10 +64,13 @@ impl Binder<'_> {
     fn check_subwindow(&mut self, query: &ast::Query) {
         if let Some(top) = &query.select.top {
             self.report(Diagnostic::sc(2203, "'TOP' is not supported in subqueries.", top.span));
+            self.count(&top.count, 2060, TOP);
         }
         if let Some(window) = &query.offset_limit {
             let message = "'OFFSET LIMIT' clause is not supported in subqueries.";
             self.report(Diagnostic::sc(2204, message, window.span));
+            self.count(&window.offset, 2062, OFFSET);
+            self.count(&window.limit, 2061, LIMIT);
         }
     }
 
@@ -81,7 +89,9 @@ impl Binder<'_> {
         let filter_scores = std::mem::take(&mut self.shown_scores);
         self.clause = Clause::Other;
         self.check_rank_groups(query);
+        self.clause = Clause::GroupBy;
         let keys: Vec<Expr> = query.group_by.iter().map(|key| self.group_by_key(key)).collect();
+        self.clause = Clause::Other;
         let is_grouped = !keys.is_empty() || has_aggregates(query);
         let mut bound = Query {
             base: from.base,
@@ -103,10 +113,18 @@ impl Binder<'_> {
                 if self.has_property(key) { format::identity(key) } else { String::new() }
             };
             let keys_text = query.group_by.iter().map(text).collect();
+            let mut row_levels = from.row_levels;
+            let mut n_outer = self.scope.len();
+            if place == Nesting::Row && self.name_one_value(query, &bound.sources) {
+                row_levels.clear();
+                n_outer = n_outer.saturating_sub(1);
+            }
             self.groups.push(GroupScope {
                 level,
                 keys: keys_text,
-                row_levels: from.row_levels,
+                row_levels,
+                n_outer,
+                n_names: self.scope.len(),
                 aggregates: Vec::new(),
             });
             self.aggregates_allowed = true;
@@ -117,7 +135,7 @@ impl Binder<'_> {
         bound.order = self.order(query, is_grouped);
         bound.rank = self.rank(query);
         self.check_rank_distinct(query);
-        bound.projection = self.projection(query, is_grouped);
+        bound.projection = self.projection(query, place, is_grouped);
         let mut shown = std::mem::take(&mut self.shown_scores);
         shown.extend(filter_scores);
         if let Some(rank) = &mut bound.rank {
@@ -132,7 +150,7 @@ impl Binder<'_> {
         }
         self.check_sort_paths(&mut bound);
         if place == Nesting::Root {
-            self.window(query, &mut bound);
+            self.window(query, is_grouped, &mut bound);
         } else {
             self.check_subwindow(query);
         }
@@ -142,33 +160,61 @@ impl Binder<'_> {
         bound
     }
 
+    /// Makes the name of the only input set of a subquery a name for its value, if there is only one: `FROM c.a AS x` has one row
+    /// at most, so `x` has one value in the group. Returns whether it did.
+    fn name_one_value(&mut self, query: &ast::Query, sources: &[Source]) -> bool {
+        let ([source], [bound]) = (query.from.as_slice(), sources) else { return false };
+        let value = match &bound.collection {
+            _ if source.iterates => return false,
+            Collection::Expr(Expr::Variable(level)) => LetValue::Path(*level, Vec::new()),
+            Collection::Expr(Expr::VariablePath(level, steps)) => {
+                LetValue::Path(*level, steps.clone())
+            }
+            _ => return false,
+        };
+        if let Some(binding) = self.scope.last_mut() {
+            binding.meaning = Meaning::Let(value);
+        }
+        true
+    }
+
     fn group_by_key(&mut self, key: &ast::Expr) -> Expr {
         let bound = self.expr(key);
-        if has_aggregate_or_subquery(key) {
+        let mut refused = Vec::new();
+        aggregates_and_subqueries(key, &mut refused);
+        for span in refused {
             let message = "Cannot use an aggregate or a subquery in an expression used for the group \
                            by list of a GROUP BY clause.";
-            self.report(Diagnostic::sc(2111, message, key.span));
+            self.report(Diagnostic::sc(2111, message, span));
         }
         if !self.has_property(key) {
             let message = "Each GROUP BY expression must contain at least one property reference.";
-            self.report(Diagnostic::sc(2110, message, key.span));
+            self.report(Diagnostic::sc(2110, message, span_of(key)));
         }
         bound
     }
 
     /// Returns whether an expression refers to a name in sight.
     fn has_property(&self, expr: &ast::Expr) -> bool {
-        if let ExprKind::Identifier(name) = &expr.kind {
-            return self.resolve(name).is_some();
+        match &expr.kind {
+            ExprKind::Identifier(name) => return self.resolve_input(name).is_some(),
+            ExprKind::Let { .. } => return false,
+            // A path that is refused refers to nothing.
+            ExprKind::Path { steps, .. } if steps.iter().any(|step| self.step(step).is_none()) => {
+                return false;
+            }
+            _ => {}
         }
         let mut found = false;
         each_operand(expr, &mut |operand| found |= self.has_property(operand));
         found
     }
 
-    fn projection(&mut self, query: &ast::Query, is_grouped: bool) -> Projection {
+    fn projection(&mut self, query: &ast::Query, place: Nesting, is_grouped: bool) -> Projection {
         match &query.select.selection {
-            Selection::All(span) => Projection::Value(self.select_all(query, is_grouped, *span)),
+            Selection::All(span) => {
+                Projection::Value(self.select_all(query, place, is_grouped, *span))
+            }
             Selection::Value(expr) => Projection::Value(self.expr(expr)),
             Selection::List(list) => {
                 let names = ast::Query::output_names(list);
@@ -188,19 +234,30 @@ impl Binder<'_> {
         }
     }
 
-    fn select_all(&mut self, query: &ast::Query, is_grouped: bool, span: Span) -> Expr {
-        if query.from.is_empty() {
+    /// Binds `*`: the only input set, of the query itself or, for a subquery without FROM, around it.
+    fn select_all(
+        &mut self,
+        query: &ast::Query,
+        place: Nesting,
+        is_grouped: bool,
+        span: Span,
+    ) -> Expr {
+        let n_sets = if query.from.is_empty() { self.scope.len() } else { query.from.len() };
+        if query.from.is_empty() && place == Nesting::Root {
             let message = "Syntax error, 'SELECT *' is not valid if FROM clause is omitted.";
             self.report(Diagnostic::sc(1021, message, span));
-        } else if query.from.len() > 1 {
-            let message = "'SELECT *' is only valid with a single input set.";
-            self.report(Diagnostic::sc(2042, message, span));
         } else if is_grouped {
             let message = "'SELECT *' is not allowed with GROUP BY.";
             self.report_at(Stage::Groups, Diagnostic::sc(2041, message, span));
+        } else if n_sets > 1 || (place != Nesting::Row && iterates_subquery(query)) {
+            let message = "'SELECT *' is only valid with a single input set.";
+            self.report(Diagnostic::sc(2042, message, span));
         } else {
-            let level = self.scope.last().map_or(ITEM_LEVEL, |binding| binding.level);
-            return Expr::Variable(level);
+            return match self.scope.last().map(|binding| &binding.meaning) {
+                Some(Meaning::Input(level)) => Expr::Variable(*level),
+                Some(Meaning::Let(value)) => value.to_expr(),
+                None => Expr::Constant(None),
+            };
         }
         Expr::Constant(None)
     }
@@ -245,7 +302,10 @@ impl Binder<'_> {
         if is_single && let ExprKind::Call { name, udf: false, arguments } = &item.expr.kind {
             let name = name.to_ascii_uppercase();
             let is_vector = matches!(name.as_str(), "VECTORDISTANCE" | "_VECTORSCORE");
-            if name == "VECTORDISTANCE" && item.direction.is_some() {
+            if name == "VECTORDISTANCE"
+                && item.direction.is_some()
+                && !self.has_wrong_search(arguments)
+            {
                 let message = "Specifying a sorting order (ASC or DESC) with VectorDistance function is \
                                not supported. VectorDistance will always sort in the order of most \
                                similar (first) to least similar (last).";
@@ -289,28 +349,33 @@ impl Binder<'_> {
             is_computed |= path == SortPath::Computed;
             orders_elements |= path == SortPath::Element;
         }
+        for key in bound.order.iter().filter(|key| key.undefined_last && has_items) {
+            is_computed |= !is_vector_order(&key.expr, &inputs);
+        }
         bound.orders_elements = orders_elements;
         if is_computed {
             self.report_at(Stage::Keys, not_a_path());
         }
     }
 
-    fn window(&mut self, query: &ast::Query, bound: &mut Query) {
+    fn window(&mut self, query: &ast::Query, is_grouped: bool, bound: &mut Query) {
         if let Some(top) = &query.select.top {
-            let message = "The count value provided for a TOP clause must be an integer.";
-            bound.take = Some(self.count(&top.count, 2060, message));
+            let stage = if is_grouped { Stage::Groups } else { Stage::Names };
+            bound.take = Some(self.count_at(stage, &top.count, 2060, TOP));
         }
         if let Some(window) = &query.offset_limit {
-            let offset = "The OFFSET count value exceeds the maximum allowed value.";
-            bound.offset = self.count(&window.offset, 2062, offset);
-            let limit = "The LIMIT count value exceeds the maximum allowed value.";
-            let limit = self.count(&window.limit, 2061, limit);
+            bound.offset = self.count(&window.offset, 2062, OFFSET);
+            let limit = self.count(&window.limit, 2061, LIMIT);
             bound.take = Some(bound.take.map_or(limit, |top| top.min(limit)));
         }
     }
 
     /// Returns the number a count stands for; reports it with the given code when it is none.
-    pub(crate) fn count(&mut self, count: &Count, code: u16, message: &str) -> u64 {
+    fn count(&mut self, count: &Count, code: u16, message: &str) -> u64 {
+        self.count_at(Stage::Names, count, code, message)
+    }
+
+    fn count_at(&mut self, stage: Stage, count: &Count, code: u16, message: &str) -> u64 {
         let number = match &count.kind {
             CountKind::Literal(number) => number.map(u64::from),
             CountKind::Parameter(name) => {
@@ -319,10 +384,17 @@ impl Binder<'_> {
             }
         };
         number.unwrap_or_else(|| {
-            self.report(Diagnostic::sc(code, message, count.span));
+            self.report_at(stage, Diagnostic::sc(code, message, count.span));
             0
         })
     }
+}
+
+/// Returns whether a query enumerates the arrays that a subquery makes, which the service counts as two input sets.
+fn iterates_subquery(query: &ast::Query) -> bool {
+    let is_subquery =
+        |source: &ast::Source| matches!(source.collection, ast::Collection::Subquery(_));
+    query.from.first().is_some_and(|source| source.iterates && is_subquery(source))
 }
 
 /// Returns whether an expression is a name, or steps below one.
@@ -431,12 +503,20 @@ pub(crate) fn each_operand<'x>(expr: &'x ast::Expr, visit: &mut dyn FnMut(&'x as
         ExprKind::Between { operands, .. } | ExprKind::Conditional(operands) => {
             operands.iter().for_each(visit);
         }
+        ExprKind::Let { operands, .. } => operands.iter().for_each(visit),
     }
 }
 
 /// Returns the base of a query over no input set.
 pub(super) fn base_without_from(is_root: bool) -> Base {
     if is_root { Base::Nothing } else { Base::Item }
+}
+
+/// Returns whether a vector comparison compares something in the item.
+fn is_vector_order(call: &Expr, inputs: &Inputs<'_>) -> bool {
+    let Expr::Call { function, arguments, .. } = call else { return true };
+    let is_found = |argument: &Expr| inputs.find(argument, &[]) != SortPath::Computed;
+    function.name != "VECTORDISTANCE" || arguments.iter().take(2).any(is_found)
 }
 
 /// Returns whether a vector comparison has a constant vector beside what it is compared with.

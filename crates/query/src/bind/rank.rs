@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use model::Value;
+use model::{Object, Value};
 
-use super::Binder;
 use super::expression::{unknown_function, wrong_count};
 use super::fold::constant;
 use super::tree::{Component, Expr, Fusion, Rank, Score};
+use super::{Binder, Clause};
 use crate::ast::{self, ExprKind};
-use crate::error::{Code, Diagnostic, Span};
+use crate::error::{Diagnostic, Span};
 use crate::functions::{self, Function, Prepared, SearchTerm, value_words_bytes};
 use crate::value::Datum;
 
@@ -45,8 +45,7 @@ const SHOWN: &str = "The FullTextScore function is only allowed in the SELECT, W
 
 /// The calls that ORDER BY RANK fuses, with their weights.
 pub(crate) struct RankCalls<'a> {
-    pub(crate) calls: Vec<&'a ast::Expr>,
-    pub(crate) fusion: Fusion,
+    pub(crate) calls: &'a [ast::Expr],
     /// Empty when no weights were written.
     pub(crate) weights: Vec<f64>,
     /// How many times as many rows components are asked for.
@@ -64,76 +63,59 @@ fn fusion(name: &str) -> Option<Fusion> {
 /// The values of parameters, by name.
 pub(crate) type Parameters<'p> = &'p dyn Fn(&str) -> Option<Arc<Value>>;
 
-/// Splits the expression after RANK into its components; the mistakes stand at `span`, the whole clause.
+/// Splits the expression after RANK into its components; `None` when it is not right.
 pub(crate) fn rank_calls<'a>(
     expr: &'a ast::Expr,
-    span: Span,
     parameters: Parameters<'_>,
-) -> Result<RankCalls<'a>, Vec<Diagnostic>> {
-    let refuse = || Diagnostic::sc(2221, FUNCTIONS, span);
-    let ExprKind::Call { name, udf: false, arguments } = &expr.kind else {
-        return Err(vec![refuse()]);
-    };
-    match fusion(name) {
-        Some(fusion) => fused_calls(fusion, arguments, span, parameters),
-        None if is_component(expr) => Ok(RankCalls {
-            calls: vec![expr],
-            fusion: Fusion::Ranks,
+) -> Option<RankCalls<'a>> {
+    let ExprKind::Call { name, udf: false, arguments } = &expr.kind else { return None };
+    if fusion(name).is_none() {
+        return is_component(expr).then(|| RankCalls {
+            calls: std::slice::from_ref(expr),
             weights: Vec::new(),
             multiplier: 1,
-        }),
-        None => Err(vec![refuse()]),
+        });
     }
+    let parts = FusionParts::of(arguments, parameters);
+    Some(RankCalls {
+        calls: parts.calls,
+        weights: parts.weights(parameters)?,
+        multiplier: parts.multiplier(parameters)?,
+    })
 }
 
-/// Splits the arguments of a fusion: components, then weights, then a multiplier. The latter two are literals or parameters.
-fn fused_calls<'a>(
-    fusion: Fusion,
-    arguments: &'a [ast::Expr],
-    span: Span,
-    parameters: Parameters<'_>,
-) -> Result<RankCalls<'a>, Vec<Diagnostic>> {
-    let mut problems = Vec::new();
-    let (rest, multiplier) = match arguments.split_last() {
-        Some((last, rest)) if rest.len() >= 2 && is_number(last, parameters) => {
-            (rest, positive_count(last, parameters))
-        }
-        _ => (arguments, Some(1)),
-    };
-    if multiplier.is_none() {
-        problems.push(Diagnostic::sc(2232, MULTIPLIER, span));
+/// The arguments of a fusion: components, then weights, then a multiplier. The latter two are literals or parameters.
+struct FusionParts<'a> {
+    calls: &'a [ast::Expr],
+    weights: Option<&'a ast::Expr>,
+    multiplier: Option<&'a ast::Expr>,
+}
+
+impl<'a> FusionParts<'a> {
+    fn of(arguments: &'a [ast::Expr], parameters: Parameters<'_>) -> FusionParts<'a> {
+        let (rest, multiplier) = match arguments.split_last() {
+            Some((last, rest)) if rest.len() >= 2 && is_number(last, parameters) => {
+                (rest, Some(last))
+            }
+            _ => (arguments, None),
+        };
+        let (calls, weights) = match rest.split_last() {
+            Some((last, calls)) if is_list(last, parameters) && !calls.is_empty() => {
+                (calls, Some(last))
+            }
+            _ => (rest, None),
+        };
+        FusionParts { calls, weights, multiplier }
     }
-    let (calls, weights) = match rest.split_last() {
-        Some((last, calls)) if is_list(last, parameters) && !calls.is_empty() => {
-            let weights = weights(last, parameters).filter(|weights| weights.len() == calls.len());
-            (calls, weights)
-        }
-        _ => (rest, Some(Vec::new())),
-    };
-    if calls.len() < 2 {
-        problems.push(Diagnostic::sc(2233, COMPONENTS, span));
+
+    /// Returns the weights, none if there are none written; `None` when they are wrong.
+    fn weights(&self, parameters: Parameters<'_>) -> Option<Vec<f64>> {
+        let Some(weights) = self.weights else { return Some(Vec::new()) };
+        weights_of(weights, parameters).filter(|weights| weights.len() == self.calls.len())
     }
-    let (code, text) = match fusion {
-        Fusion::Ranks => (2229, WEIGHTS),
-        Fusion::Scores => (2230, COMBINED_WEIGHTS),
-    };
-    if weights.is_none() {
-        problems.push(Diagnostic::sc(code, text, span));
-    }
-    let (code, text) = match fusion {
-        Fusion::Ranks => (2221, FUNCTIONS),
-        Fusion::Scores => (2231, COMBINED_FUNCTIONS),
-    };
-    for call in calls {
-        if !is_component(call) || fusion == Fusion::Scores && !is_text_score(call) {
-            problems.push(Diagnostic::sc(code, text, span));
-        }
-    }
-    match (weights, multiplier) {
-        (Some(weights), Some(multiplier)) if problems.is_empty() => {
-            Ok(RankCalls { calls: calls.iter().collect(), fusion, weights, multiplier })
-        }
-        _ => Err(problems),
+
+    fn multiplier(&self, parameters: Parameters<'_>) -> Option<u32> {
+        self.multiplier.map_or(Some(1), |count| positive_count(count, parameters))
     }
 }
 
@@ -201,7 +183,7 @@ fn is_component(expr: &ast::Expr) -> bool {
     is_known && arguments.len() >= 2
 }
 
-fn weights(expr: &ast::Expr, parameters: Parameters<'_>) -> Option<Vec<f64>> {
+fn weights_of(expr: &ast::Expr, parameters: Parameters<'_>) -> Option<Vec<f64>> {
     if let ExprKind::Array(list) = &expr.kind {
         return list.iter().map(|it| read(it, parameters, Value::as_f64)).collect();
     }
@@ -217,70 +199,106 @@ impl Binder<'_> {
                            not allowed.";
             self.report(Diagnostic::sc(2222, message, order.span));
         }
-        let parameter = |name: &str| self.parameter(name).cloned();
-        let calls = match rank_calls(&item.expr, order.span, &parameter) {
-            Ok(calls) => calls,
-            Err(problems) => {
-                self.refuse_rank(&item.expr, problems);
-                return None;
-            }
-        };
-        let mut components = Vec::new();
-        for (index, call) in calls.calls.iter().enumerate() {
-            let weight = calls.weights.get(index).copied().unwrap_or(1.0);
-            components.extend(self.score(call).map(|score| Component { score, weight }));
-        }
-        let fusion = calls.fusion;
-        (components.len() == calls.calls.len()).then_some(Rank {
-            components,
-            fusion,
-            shown: Vec::new(),
-        })
+        self.clause = Clause::OrderBy;
+        let rank = self.fused(&item.expr, order.span);
+        self.clause = Clause::Other;
+        rank
     }
 
-    /// Reports the mistakes in what is ranked, and first those of its arguments.
-    fn refuse_rank(&mut self, expr: &ast::Expr, problems: Vec<Diagnostic>) {
-        let ExprKind::Call { name, udf, arguments } = &expr.kind else { return };
-        let is_fusion = fusion(name).is_some();
-        let (first, last): (Vec<_>, Vec<_>) = problems
-            .into_iter()
-            .partition(|problem| matches!(problem.code, Code::Sc(2229 | 2230 | 2232 | 2233)));
-        for problem in first {
-            self.report(problem);
-        }
-        for argument in arguments {
-            let is_score = matches!(
-                &argument.kind,
-                ExprKind::Call { name, udf: false, arguments }
-                    if name.eq_ignore_ascii_case("FullTextScore") && arguments.len() >= 2
-            );
-            if is_fusion && is_score {
-                self.score(argument);
-            } else {
-                self.expr(argument);
+    /// Binds what follows RANK; the mistakes that no argument has stand at `span`, the whole clause.
+    fn fused(&mut self, expr: &ast::Expr, span: Span) -> Option<Rank> {
+        let ExprKind::Call { name, udf, arguments } = &expr.kind else { return None };
+        let fusion = fusion(name).filter(|_| !udf);
+        let own = self.parameters.clone();
+        let parameters = |name: &str| own.get(name).map(|value| Arc::clone(value));
+        let mut no_score = (2221, FUNCTIONS);
+        let mut calls = std::slice::from_ref(expr);
+        let mut is_last = false;
+        if let Some(fusion) = fusion {
+            let parts = FusionParts::of(arguments, &parameters);
+            self.check_fusion(fusion, &parts, &parameters, span);
+            calls = parts.calls;
+            is_last = parts.weights.is_none();
+            if fusion == Fusion::Scores {
+                no_score = (2231, COMBINED_FUNCTIONS);
             }
         }
-        let function = functions::find(name);
-        if !udf && let Some(function) = function {
-            if let Some(problem) = wrong_count(function, name, arguments.len(), expr.span)
-                && !is_fusion
-            {
-                self.report(problem);
-                return;
-            }
-        } else if !udf {
-            self.report(unknown_function(name, expr.span));
-            return;
-        }
-        let has_unknown = |expr: &ast::Expr| {
-            let ExprKind::Call { name, udf: false, arguments } = &expr.kind else { return false };
-            let is_right = |function: &Function| {
-                wrong_count(function, name, arguments.len(), expr.span).is_none()
-            };
-            fusion(name).is_some() || !functions::find(name).is_some_and(is_right)
+        let lacks_score = |binder: &Self, call: &ast::Expr| {
+            let is_right = is_component(call) && (no_score.0 == 2221 || is_text_score(call));
+            !is_right && !binder.is_refused(call)
         };
-        if !arguments.iter().any(has_unknown) {
-            self.report_each(last);
+        let no_score = Diagnostic::sc(no_score.0, no_score.1, span);
+        // The service looks at the last one, which could be an array of weights, before the others.
+        let (last, first) = calls.split_last()?;
+        let early = is_last.then(|| self.component(last));
+        let mut scores = Vec::with_capacity(calls.len());
+        for call in first {
+            scores.push(self.component(call));
+            if lacks_score(self, call) {
+                self.report_each(vec![no_score.clone()]);
+            }
+        }
+        scores.push(early.unwrap_or_else(|| self.component(last)));
+        if lacks_score(self, last) {
+            self.report_each(vec![no_score]);
+        }
+        let weights = rank_calls(expr, &parameters)?.weights;
+        let components = scores.into_iter().enumerate().map(|(index, score)| {
+            let weight = weights.get(index).copied().unwrap_or(1.0);
+            score.map(|score| Component { score, weight })
+        });
+        let components = components.collect::<Option<Vec<_>>>()?;
+        Some(Rank { components, fusion: fusion.unwrap_or(Fusion::Ranks), shown: Vec::new() })
+    }
+
+    fn check_fusion(
+        &mut self,
+        fusion: Fusion,
+        parts: &FusionParts<'_>,
+        parameters: Parameters<'_>,
+        span: Span,
+    ) {
+        if parts.multiplier(parameters).is_none() {
+            self.report(Diagnostic::sc(2232, MULTIPLIER, span));
+        }
+        if let Some(weights) = parts.weights {
+            self.expr(weights);
+        }
+        if parts.weights(parameters).is_none() {
+            let (code, text) = match fusion {
+                Fusion::Ranks => (2229, WEIGHTS),
+                Fusion::Scores => (2230, COMBINED_WEIGHTS),
+            };
+            self.report(Diagnostic::sc(code, text, span));
+        }
+        if parts.calls.len() < 2 {
+            self.report(Diagnostic::sc(2233, COMPONENTS, span));
+        }
+    }
+
+    /// Binds one argument of a fusion.
+    fn component(&mut self, call: &ast::Expr) -> Option<Score> {
+        if is_component(call) {
+            return self.score(call);
+        }
+        self.expr(call);
+        None
+    }
+
+    /// Says whether an argument is wrong by itself, so that nothing is said of what it is not.
+    fn is_refused(&self, call: &ast::Expr) -> bool {
+        match &call.kind {
+            ExprKind::Path { steps, .. } => steps.iter().any(|step| self.step(step).is_none()),
+            ExprKind::Call { name, udf: false, arguments } => {
+                let is_right = |function: &Function| {
+                    wrong_count(function, name, arguments.len(), call.span).is_none()
+                };
+                let is_vector = name.eq_ignore_ascii_case("VectorDistance");
+                fusion(name).is_some()
+                    || !functions::find(name).is_some_and(is_right)
+                    || is_vector && self.has_wrong_search(arguments)
+            }
+            _ => false,
         }
     }
 
@@ -355,27 +373,55 @@ impl Binder<'_> {
     pub(super) fn score(&mut self, call: &ast::Expr) -> Option<Score> {
         let ExprKind::Call { name, arguments, .. } = &call.kind else { return None };
         if name.eq_ignore_ascii_case("VectorDistance") {
+            let expr = self.expr(call);
             let larger_closer = self.vector_options(arguments).distance.is_larger_closer();
-            return Some(Score::Vector { expr: self.expr(call), larger_closer });
+            return Some(Score::Vector { expr, larger_closer });
         }
         let language = self.language(arguments);
         let (text, terms) = arguments.split_first()?;
         let text = self.expr(text);
+        for term in terms {
+            self.expr(term);
+        }
         let mut values = Vec::new();
         for term in terms {
-            let bound = self.expr(term);
-            let value = constant(&bound).flatten().and_then(Datum::value);
-            let Some(value) = value.filter(|value| SearchTerm::parts(value).is_some()) else {
-                self.report(Diagnostic::sc(2241, TERMS, term.span));
+            let Some(value) = self.search_term(term) else {
+                // Wire: whichever term is wrong, the service shows the first.
+                let span = terms.first().map_or(call.span, |term| term.span);
+                self.report(Diagnostic::sc(2241, TERMS, span));
                 return None;
             };
-            if !self.keep(value.heap_bytes() + value_words_bytes(value)) {
+            if !self.keep(value.heap_bytes() + value_words_bytes(&value)) {
                 let message = "The search terms take more memory than a query has for them.";
                 self.report(Diagnostic::plain(message, term.span));
                 return None;
             }
-            values.push(value.clone());
+            values.push(value);
         }
         Some(Score::FullText { text, terms: values, language })
+    }
+
+    /// Returns a term as it is written: a text, or an object whose `term` and `distance` are literals.
+    fn search_term(&self, term: &ast::Expr) -> Option<Value> {
+        let written = |expr: &ast::Expr| match &expr.kind {
+            ExprKind::Literal(value) => Some(value.clone()),
+            ExprKind::Parameter(name) => self.parameter(name).map(|value| Value::clone(value)),
+            _ => None,
+        };
+        let value = if let ExprKind::Object(members) = &term.kind {
+            let member = |name: &str| {
+                let found = members.iter().find(|(own, _)| own.text == name);
+                found.and_then(|(_, value)| written(value))
+            };
+            let distance = member("distance")?;
+            distance.as_number()?.kept_integer()?;
+            let mut fuzzy = Object::new();
+            fuzzy.insert("term", member("term")?);
+            fuzzy.insert("distance", distance);
+            Value::Object(fuzzy)
+        } else {
+            written(term)?
+        };
+        SearchTerm::parts(&value).is_some().then_some(value)
     }
 }

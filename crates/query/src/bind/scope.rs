@@ -1,14 +1,32 @@
 //! Names in sight, and groups.
 
 use super::Binder;
+use super::let_in::LetValue;
 use super::tree::Aggregate;
 
-/// A name and the variable it stands for.
-#[derive(Clone, Debug)]
+/// A name and what it stands for.
+#[derive(Debug)]
 pub(super) struct Binding {
     /// `None` for an input set without a name.
     pub(super) name: Option<String>,
-    pub(super) level: usize,
+    pub(super) meaning: Meaning,
+}
+
+#[derive(Debug)]
+pub(super) enum Meaning {
+    /// The variable of an input set.
+    Input(usize),
+    Let(LetValue),
+}
+
+impl Binding {
+    pub(super) fn of_input(name: Option<String>, level: usize) -> Binding {
+        Binding { name, meaning: Meaning::Input(level) }
+    }
+
+    pub(super) fn of_let(name: &str, value: LetValue) -> Binding {
+        Binding { name: Some(name.to_owned()), meaning: Meaning::Let(value) }
+    }
 }
 
 /// A group whose select list is being bound.
@@ -19,14 +37,26 @@ pub(super) struct GroupScope {
     pub(super) keys: Vec<String>,
     /// Variables that have no single value within a group.
     pub(super) row_levels: Vec<usize>,
+    /// How many names were in sight when the select list began.
+    pub(super) n_names: usize,
+    /// How many of these have nothing to do with the rows.
+    pub(super) n_outer: usize,
     pub(super) aggregates: Vec<Aggregate>,
 }
 
 impl Binder<'_> {
-    /// Returns the level a name stands for.
-    pub(super) fn resolve(&self, name: &str) -> Option<usize> {
-        let binding = self.scope.iter().rev().find(|own| own.name.as_deref() == Some(name))?;
-        Some(binding.level)
+    /// Returns what a name stands for, and its place among the names in sight.
+    pub(super) fn resolve(&self, name: &str) -> Option<(usize, &Meaning)> {
+        let found = self.scope.iter().rposition(|own| own.name.as_deref() == Some(name))?;
+        Some((found, &self.scope.get(found)?.meaning))
+    }
+
+    /// Returns the input set that a name stands for.
+    pub(super) fn resolve_input(&self, name: &str) -> Option<usize> {
+        match self.resolve(name)?.1 {
+            Meaning::Input(level) => Some(*level),
+            Meaning::Let(_) => None,
+        }
     }
 
     /// Returns the group key that prints like `identity`.
@@ -40,5 +70,10 @@ impl Binder<'_> {
     /// Returns whether a variable differs between the rows of a group in sight.
     pub(super) fn varies_in_group(&self, level: usize) -> bool {
         self.groups.iter().any(|group| group.row_levels.contains(&level))
+    }
+
+    /// Returns whether a LET stands outside of a group in sight.
+    pub(super) fn is_let_outside_group(&self, place: usize) -> bool {
+        self.groups.iter().any(|group| place < group.n_outer)
     }
 }

@@ -58,6 +58,11 @@ pub(crate) enum Expr {
     },
     Between(Box<[Expr; 3]>),
     Conditional(Box<[Expr; 3]>),
+    /// A variable with a value of its own, and the body that sees it.
+    Let {
+        level: usize,
+        operands: Box<[Expr; 2]>,
+    },
     Call {
         function: &'static Function,
         arguments: Vec<Expr>,

@@ -33,7 +33,7 @@ impl Binder<'_> {
 
     fn vector_search_problem(&self, arguments: &[ast::Expr]) -> Option<Diagnostic> {
         if let Some(exact) = arguments.get(2)
-            && !matches!(self.written(exact), Written::Value(Value::Bool(_)))
+            && self.has_wrong_search(arguments)
         {
             let message = "The third argument provided in the VectorDistance function is invalid. This value must \
                            be a boolean value set to either \"true\" to execute an exact search or \"false\" to \
@@ -54,6 +54,13 @@ impl Binder<'_> {
         let message =
             "Options argument of VectorDistance function must be an object literal expression.";
         Some(Diagnostic::sc(2210, message, options.span))
+    }
+
+    /// Says whether the third argument is neither true nor false.
+    pub(super) fn has_wrong_search(&self, arguments: &[ast::Expr]) -> bool {
+        let is_boolean =
+            |exact: &ast::Expr| matches!(self.written(exact), Written::Value(Value::Bool(_)));
+        arguments.get(2).is_some_and(|exact| !is_boolean(exact))
     }
 
     fn written<'w>(&'w self, expr: &'w ast::Expr) -> Written<'w> {

@@ -80,6 +80,7 @@ pub(crate) fn eval<'e>(
             let holds = is_true(&eval(condition, frame, run)?);
             eval(if holds { then } else { otherwise }, frame, run)?
         }
+        Expr::Let { level, operands } => let_in(*level, operands, frame, run)?,
         Expr::Call { function, arguments, prepared } => {
             let before = run.built();
             let values = evaluated(arguments, frame, run)?;
@@ -88,6 +89,31 @@ pub(crate) fn eval<'e>(
         Expr::Udf(name, arguments) => udf(name, arguments, frame, run)?,
         Expr::Subquery(kind, query) => subquery(*kind, query, frame, run)?,
     })
+}
+
+fn let_in<'e>(
+    level: usize,
+    operands: &'e [Expr; 2],
+    frame: &'e Frame<'e>,
+    run: &'e Run<'e>,
+) -> Result<Maybe<'e>> {
+    let [value, body] = operands;
+    let before = run.built();
+    // A variable that nobody has set is undefined.
+    let Some(value) = eval(value, frame, run)? else { return eval(body, frame, run) };
+    let own;
+    let value = match value {
+        Datum::Borrowed(value) => value,
+        value => {
+            own = run.own_element(value)?;
+            &own
+        }
+    };
+    let inner = frame.with_value(level, value);
+    let result = eval(body, &inner, run)?;
+    let result = result.map(|result| run.own_element(result)).transpose()?;
+    run.settle_to(before, result.as_ref().map_or(0, Value::heap_bytes))?;
+    Ok(result.map(Datum::Owned))
 }
 
 /// Returns whether a value is exactly true.

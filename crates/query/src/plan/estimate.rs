@@ -191,6 +191,7 @@ fn parts(expr: &Expr) -> Option<u64> {
         Expr::In(needle, list) => parts(needle)? + sum(list)?,
         Expr::LikeComputed { text, pattern, .. } => parts(text)? + parts(pattern)?,
         Expr::Between(operands) | Expr::Conditional(operands) => sum(operands.as_slice())?,
+        Expr::Let { operands, .. } => sum(operands.as_slice())?,
         Expr::Call { function, arguments, prepared } => {
             if !function.is_cheap(prepared) {
                 return None;

@@ -243,6 +243,7 @@ fn expression(expr: &Expr, picks: &mut Picks) {
         Expr::Between(operands) | Expr::Conditional(operands) => {
             expressions(operands.as_slice(), picks);
         }
+        Expr::Let { operands, .. } => expressions(operands.as_slice(), picks),
         Expr::Subquery(_, query) => whole_query(query, picks),
     }
 }

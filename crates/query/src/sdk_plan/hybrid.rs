@@ -35,19 +35,17 @@ struct ScoreText {
 /// Makes `hybridSearchQueryInfo`.
 pub(super) fn info(statement: &Statement, features: &Features) -> Result<Value> {
     let query = statement.ast();
-    let order = query.order_by.as_ref().and_then(|order| Some((order.items.first()?, order.span)));
-    let (item, span) =
-        order.ok_or_else(|| Error::Unplannable("ORDER BY RANK without a function".into()))?;
-    let calls = rank_calls(&item.expr, span, &|name| statement.parameter(name).cloned())
-        .map_err(Error::Invalid)?;
+    let order = query.order_by.as_ref().and_then(|order| order.items.first());
+    let no_function = || Error::Unplannable("ORDER BY RANK without a function".into());
+    let parameter = |name: &str| statement.parameter(name).cloned();
+    let calls = order.and_then(|item| rank_calls(&item.expr, &parameter));
+    let calls = calls.ok_or_else(no_function)?;
     let mut needed = vec!["HybridSearch"];
     if !calls.weights.is_empty() {
         needed.push("WeightedRankFusion");
     }
     features.require(&needed)?;
-    let Some(rank) = statement.bound().rank.as_ref() else {
-        return Err(Error::Unplannable("ORDER BY RANK without a function".into()));
-    };
+    let rank = statement.bound().rank.as_ref().ok_or_else(no_function)?;
     let mut texts = TextScores::default();
     for (call, component) in calls.calls.iter().zip(&rank.components) {
         if let Some(searched) = search_terms(&component.score) {
@@ -97,7 +95,8 @@ fn search_terms(score: &Score) -> Option<Value> {
     let Score::FullText { text, terms, .. } = score else { return None };
     let steps = match text {
         tree::Expr::VariablePath(_, steps) => steps.as_slice(),
-        _ => &[],
+        // Wire: the client is told of no text when one of them is not at a path.
+        _ => return Some(Value::Null),
     };
     let name = |step: &Step| match step {
         Step::Name(name) => Value::from(name.as_str()),

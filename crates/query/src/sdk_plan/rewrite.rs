@@ -54,11 +54,11 @@ pub(super) fn query_info(
         info.distinct = "None";
         return Ok(info);
     }
-    check_compositions(query)?;
     // Any one range knows the answer.
-    if *target == Target::Nothing {
+    if *target == Target::Nothing && !query.select.distinct {
         return Ok(info);
     }
+    check_compositions(query)?;
     window(statement, &mut info);
     if let Some(alias) = distinct_count(query).filter(|_| features.has("DCount")) {
         return count_distinct(query, info, alias);
@@ -246,7 +246,7 @@ fn grouped(query: &Query, info: &mut QueryInfo) {
     let select = if query.group_by.is_empty() {
         let top = if query.select.distinct { String::new() } else { top_text(query) };
         if is_value {
-            format!("SELECT {distinct}{top}VALUE {payload}")
+            format!("SELECT {distinct}VALUE {payload}")
         } else {
             format!("SELECT {distinct}{top}{payload} AS payload")
         }

@@ -208,6 +208,7 @@ impl Finder {
                 Some(literal) => self.points(text, [Component::String(literal)]),
                 None => Some(self.anything()),
             },
+            Expr::Let { operands, .. } => self.filter(&operands[1], facts),
             Expr::Call { function, arguments, .. } => self.call(function.name, arguments),
             Expr::Subquery(SubqueryKind::Exists, inner) if inner.grouping.is_none() => {
                 self.query(inner, facts)
@@ -236,6 +237,7 @@ impl Finder {
                 self.bounded(unique(keys.flatten().collect()))
             }
             Expr::VariablePath(..) => self.points(expr, [Component::Bool(false)]),
+            Expr::Let { operands, .. } => self.filter_not(&operands[1], facts),
             Expr::Chain(left, rest) => match rest.as_slice() {
                 [(BinaryOp::NotEqual, right)] => self.equality(left, right),
                 _ => Some(self.anything()),

@@ -63,6 +63,9 @@ impl TextScores {
 
     /// Returns what each text is searched for.
     pub(super) fn searched(self) -> Value {
+        if self.searched.contains(&Value::Null) {
+            return Value::Array(Vec::new());
+        }
         Value::Array(self.searched)
     }
 
@@ -172,5 +175,6 @@ fn each_operand_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
         ExprKind::Between { operands, .. } | ExprKind::Conditional(operands) => {
             operands.iter_mut().for_each(visit);
         }
+        ExprKind::Let { operands, .. } => operands.iter_mut().for_each(visit),
     }
 }

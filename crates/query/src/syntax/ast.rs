@@ -240,6 +240,13 @@ pub enum ExprKind {
     },
     /// `condition ? then : otherwise`
     Conditional(Box<[Expr; 3]>),
+    /// `(LET name = value IN body)`
+    Let {
+        /// The name.
+        name: Name,
+        /// What it stands for, and the body in which it does.
+        operands: Box<[Expr; 2]>,
+    },
     /// A built-in function, an aggregate, or `udf.name(…)`.
     Call {
         /// The name as written, without `udf.`.

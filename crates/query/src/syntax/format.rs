@@ -291,6 +291,18 @@ impl Printer {
                 self.expr(otherwise);
                 self.put(")");
             }
+            ExprKind::Let { name, operands } => {
+                let [value, body] = &**operands;
+                self.put("(LET ");
+                self.put(&name.text);
+                self.put(" = ");
+                self.indent += 1;
+                self.expr(value);
+                self.put(" IN (");
+                self.expr(body);
+                self.indent -= 1;
+                self.put("))");
+            }
             ExprKind::Call { name, udf, arguments } => {
                 self.put(if *udf { "udf." } else { "" });
                 // These two are words of the language, which are printed in upper case.

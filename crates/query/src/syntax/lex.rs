@@ -240,7 +240,8 @@ impl<'t> Lexer<'t> {
     fn number(&mut self) -> Token<'t> {
         let (number, is_whole) = number_length(self.rest.as_bytes());
         let length = number + self.rest.get(number..).map_or(0, word_length);
-        if is_whole && length == number {
+        let is_held = self.rest.get(..number).is_some_and(is_held);
+        if is_whole && length == number && is_held {
             self.take(length, Kind::Number)
         } else {
             self.invalid_number(length)
@@ -285,6 +286,20 @@ impl<'t> Lexer<'t> {
         let message = format!("Syntax error, invalid {what} '{}'.", excerpt(token.text));
         token.kind = Kind::Invalid(Box::new(Diagnostic::sc(code, message, token.span)));
         token
+    }
+}
+
+/// Says whether a number fits: into 64 bits if it is written in base 16, else into a double.
+fn is_held(number: &str) -> bool {
+    /// Digits that every double has room for.
+    const SHORT: usize = 300;
+    let bytes = number.as_bytes();
+    match bytes {
+        [b'0', b'x' | b'X', digits @ ..] => {
+            digits.iter().skip_while(|digit| **digit == b'0').count() <= 16
+        }
+        _ if bytes.len() <= SHORT && !bytes.contains(&b'e') && !bytes.contains(&b'E') => true,
+        _ => number.parse::<f64>().is_ok_and(f64::is_finite),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn own(question: &Value) -> Value {
             let message = error.to_service_message();
             let value =
                 model::json::parse(message.as_bytes()).unwrap_or(Value::from(message.as_str()));
-            member("errors", errors_of(&value))
+            member("errors", errors_of(&value, text))
         }
         Err(error) => {
             let list = error.diagnostics().iter().map(|diagnostic| {
@@ -89,9 +89,10 @@ impl query::ItemSource for NoItems {
     }
 }
 
-/// Says whether a planner did not compute the expression of a question beforehand.
+/// Says whether a planner did not compute the expression of a question beforehand, or failed over the question itself.
 pub(crate) fn is_open(answer: &Value) -> bool {
     answer.get("value").is_some_and(|value| value.as_object().is_some())
+        || answer.get("errors").is_some_and(|errors| matches!(errors, Value::Null))
 }
 
 /// Reads the value of an expression from the ranges that a filter by it asks.
@@ -121,13 +122,22 @@ pub(crate) fn normal(question: &Value, answer: &Value) -> Value {
         }
         return member("plan", plan);
     }
-    member("errors", answer.get("errors").map_or(Value::Null, errors_of))
+    let text = question.get("query").and_then(Value::as_str).unwrap_or_default();
+    // A planner that fails by itself says nothing.
+    let errors = answer.get("errors").filter(|errors| errors.as_str() != Some(""));
+    member("errors", errors.map_or(Value::Null, |errors| errors_of(errors, text)))
 }
 
-fn errors_of(errors: &Value) -> Value {
+/// Brings the mistakes in a text into one form. The other planner counts characters, the service UTF-16 units.
+fn errors_of(errors: &Value, text: &str) -> Value {
+    let units = |n_characters: u32| -> u32 {
+        let before = text.chars().take(n_characters as usize);
+        before.map(|c| u32::try_from(c.len_utf16()).unwrap_or_default()).sum()
+    };
     if let Some(list) = errors.get("errors") {
         let list = list_of(Some(list)).into_iter().map(|error| {
-            let place = |name| error.get("location")?.get(name)?.as_i64()?.try_into().ok();
+            let place =
+                |name| error.get("location")?.get(name)?.as_i64()?.try_into().ok().map(units);
             let code = match error.get("code") {
                 Some(Value::String(code)) => code.clone(),
                 Some(code) => code.to_text(),

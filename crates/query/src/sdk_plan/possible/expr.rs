@@ -8,7 +8,7 @@ use super::values::{Bound, Kinds, Values};
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Expr, Projection, Query};
 use crate::functions::{Prepared, ShapeArgument};
-use crate::value::Datum;
+use crate::value::{Datum, Step};
 
 /// Limit: nesting of expressions that is followed; what is deeper can be anything.
 const DEPTH_MAX: usize = 24;
@@ -32,11 +32,18 @@ impl Facts {
                 None => Kinds::NUMBER,
             },
             Expr::VariablePath(level, steps) => return self.known(*level, steps),
-            Expr::Variable(_)
-            | Expr::Path(..)
-            | Expr::GroupKey { .. }
-            | Expr::Aggregate { .. }
-            | Expr::Udf(..) => Kinds::ANY,
+            Expr::Variable(level) => return self.known(*level, &[]),
+            Expr::Path(base, steps) => {
+                let needed = match steps.first() {
+                    Some(Step::Name(_)) => Kinds::OBJECT,
+                    Some(Step::Index(_)) => Kinds::ARRAY,
+                    Some(Step::Never) | None => Kinds::NONE,
+                };
+                if kinds(base).has(needed) { Kinds::ANY } else { Kinds::UNDEFINED }
+            }
+            Expr::Aggregate { level, index } => self.aggregate(*level, *index),
+            Expr::GroupKey { level, index } => return self.group_key(*level, *index),
+            Expr::Udf(..) => Kinds::ANY,
             Expr::Array(_) => Kinds::ARRAY,
             Expr::Object(_) => Kinds::OBJECT,
             Expr::Not(operand) => {
@@ -98,6 +105,7 @@ impl Facts {
                 let is_else = condition.without(Kinds::TRUE) != Kinds::NONE;
                 return then.or(&if is_else { values(otherwise) } else { none });
             }
+            Expr::Let { operands, .. } => return values(&operands[1]),
             Expr::Call { prepared: Prepared::Shapes(shapes), arguments, .. }
                 if shapes.iter().zip(arguments).any(is_no_shape) =>
             {

@@ -6,6 +6,7 @@ use super::calls;
 use super::values::{Bound, Kinds, Values};
 use crate::ast::{BinaryOp, SubqueryKind};
 use crate::bind::tree::{Collection, Expr, Projection, Query};
+use crate::functions::AggregateKind;
 use crate::value::{Datum, Step};
 
 /// Limit: paths that are told apart; what is said about others is not kept.
@@ -18,6 +19,10 @@ const WORK_MAX: usize = 20_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     paths: Vec<(usize, Vec<Step>, Values)>,
+    /// What the aggregates of groups in sight can be, by level and place.
+    aggregates: Vec<(usize, usize, Kinds)>,
+    /// What the keys of groups in sight can be, by level and place.
+    keys: Vec<(usize, usize, Values)>,
     work: usize,
 }
 
@@ -76,6 +81,7 @@ impl Facts {
                 }
                 can_then || can_else
             }
+            Expr::Let { operands, .. } => self.assume(&operands[1]),
             Expr::Call { function, arguments, .. } => {
                 self.assume_call(function.name, arguments, expr)
             }
@@ -123,6 +129,7 @@ impl Facts {
                     }
                 }
             }
+            Expr::Let { operands, .. } => self.assume_not(&operands[1]),
             Expr::Between(operands) => {
                 let [value, low, high] = &**operands;
                 let mut above = self.clone();
@@ -249,6 +256,10 @@ impl Facts {
         }
         let is_defined = !both.kinds.has(Kinds::UNDEFINED);
         match expr {
+            Expr::Variable(level) => {
+                self.keep(*level, &[], both);
+                true
+            }
             Expr::VariablePath(level, steps) => {
                 if is_defined && !self.narrow_parents(*level, steps) {
                     return false;
@@ -289,7 +300,7 @@ impl Facts {
 
     /// Something with a value at a path is in an object or an array.
     fn narrow_parents(&mut self, level: usize, steps: &[Step]) -> bool {
-        for (length, step) in steps.iter().enumerate().skip(1) {
+        for (length, step) in steps.iter().enumerate() {
             let kind = match step {
                 Step::Name(_) => Kinds::OBJECT,
                 Step::Index(_) => Kinds::ARRAY,
@@ -357,7 +368,16 @@ impl Facts {
     pub(crate) fn can_use_rows(&mut self, query: &Query) -> bool {
         for source in &query.sources {
             let can_be = match &source.collection {
-                Collection::Subquery(inner) => self.clone().can_have_rows(inner),
+                Collection::Subquery(inner) => {
+                    let mut facts = self.clone();
+                    let can_be = facts.can_have_rows(inner);
+                    let row = facts.row_values(inner).and_kinds(Kinds::DEFINED);
+                    let can_iterate = !source.iterates || row.kinds.has(Kinds::ARRAY);
+                    if !source.iterates {
+                        self.keep(source.level, &[], row);
+                    }
+                    can_be && can_iterate
+                }
                 Collection::Expr(expr) if source.iterates => {
                     self.narrow(expr, &Values::of(Kinds::ARRAY))
                 }
@@ -370,12 +390,54 @@ impl Facts {
         if query.filter.as_ref().is_some_and(|filter| !self.assume(filter)) {
             return false;
         }
-        match &query.projection {
-            Projection::Value(expr) if query.grouping.is_none() => {
+        match (&query.projection, &query.grouping) {
+            (Projection::Value(expr), None) => self.narrow(expr, &Values::of(Kinds::DEFINED)),
+            (Projection::Value(expr), Some(grouping)) => {
+                let aggregates = grouping.aggregates.iter().enumerate();
+                let aggregates =
+                    aggregates.map(|(index, own)| (grouping.level, index, result(own.kind)));
+                self.aggregates.extend(aggregates);
+                let keys = grouping.keys.iter().enumerate();
+                let keys: Vec<_> =
+                    keys.map(|(index, key)| (grouping.level, index, self.values(key))).collect();
+                self.keys.extend(keys);
                 self.can_be(expr, Kinds::DEFINED)
             }
-            Projection::Value(_) | Projection::List(_) => true,
+            (Projection::List(_), _) => true,
         }
+    }
+
+    /// Returns what a row of a query can be.
+    fn row_values(&self, query: &Query) -> Values {
+        match &query.projection {
+            Projection::Value(expr) if query.grouping.is_none() => self.values(expr),
+            Projection::Value(_) => Values::of(Kinds::ANY),
+            Projection::List(_) => Values::of(Kinds::OBJECT),
+        }
+    }
+
+    /// Returns what an aggregate of a group can be.
+    pub(super) fn aggregate(&self, level: usize, index: usize) -> Kinds {
+        let found = self.aggregates.iter().find(|(own, at, _)| (*own, *at) == (level, index));
+        found.map_or(Kinds::ANY, |(.., kinds)| *kinds)
+    }
+
+    /// Returns what a key of a group can be.
+    pub(super) fn group_key(&self, level: usize, index: usize) -> Values {
+        let found = self.keys.iter().find(|(own, at, _)| (*own, *at) == (level, index));
+        found.map_or(Values::of(Kinds::ANY), |(.., values)| values.clone())
+    }
+}
+
+/// Returns what an aggregate can make.
+fn result(kind: AggregateKind) -> Kinds {
+    match kind {
+        AggregateKind::Count | AggregateKind::CountIf => Kinds::NUMBER,
+        AggregateKind::Sum | AggregateKind::Average => Kinds::NUMBER.or(Kinds::UNDEFINED),
+        AggregateKind::Min | AggregateKind::Max => {
+            Kinds::ANY.without(Kinds::ARRAY).without(Kinds::OBJECT)
+        }
+        AggregateKind::MakeList | AggregateKind::MakeSet => Kinds::ARRAY,
     }
 }
 

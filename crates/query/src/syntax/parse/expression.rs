@@ -9,6 +9,7 @@
 //! predicate   = comparison [ [NOT] IN "(" … ")" | [NOT] LIKE comparison [ESCAPE text] ]
 //! comparison  = operators of four levels, by precedence climbing over `BinaryOp::level`
 //! unary       = { NOT | "-" | "+" | "~" } postfix
+//! let         = "(" LET name "=" comparison IN comparison ")"    a primary expression
 //! ```
 
 use model::{Number, Value};
@@ -27,7 +28,10 @@ impl Parser<'_> {
     /// write long conditions, and is no deeper than `a OR b OR c OR d`.
     fn parenthesized(&mut self) -> Result<Expr> {
         let first = self.position;
-        while self.at_symbol(Symbol::OpenParen) && !self.is_keyword_at(1, Keyword::Select) {
+        while self.at_symbol(Symbol::OpenParen)
+            && !self.is_keyword_at(1, Keyword::Select)
+            && !self.is_let_at(1)
+        {
             self.advance();
         }
         let mut n_open = self.position - first;
@@ -322,9 +326,34 @@ impl Parser<'_> {
             let kind = ExprKind::Subquery(SubqueryKind::Scalar, self.subquery()?);
             return Ok(Expr { kind, span: start.to(self.last_span()) });
         }
-        let inner = self.expression()?;
+        let inner = if self.is_let_at(0) { self.deeper(Self::let_in)? } else { self.expression()? };
         self.expect_symbol(Symbol::CloseParen)?;
         Ok(inner)
+    }
+
+    /// Returns whether `LET name` stands `ahead` tokens from here; `LET` alone is a name.
+    fn is_let_at(&self, ahead: usize) -> bool {
+        self.is_word_at(ahead, "LET") && self.is_name_at(ahead + 1)
+    }
+
+    fn is_word_at(&self, ahead: usize, word: &str) -> bool {
+        self.is_name_at(ahead) && self.peek_at(ahead).text.eq_ignore_ascii_case(word)
+    }
+
+    /// Reads `LET name = value IN body`.
+    fn let_in(&mut self) -> Result<Expr> {
+        let start = self.advance().span;
+        // These are names elsewhere.
+        if self.is_word_at(0, "LET") || self.is_word_at(0, "RANK") {
+            return Err(self.unexpected());
+        }
+        let name = self.name()?;
+        self.expect_symbol(Symbol::Equal)?;
+        let value = self.comparison()?;
+        self.expect_keyword(Keyword::In)?;
+        let body = self.comparison()?;
+        let kind = ExprKind::Let { name, operands: Box::new([value, body]) };
+        Ok(Expr { kind, span: start.to(self.last_span()) })
     }
 
     fn name_or_call(&mut self) -> Result<ExprKind> {

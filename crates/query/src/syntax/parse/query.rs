@@ -78,6 +78,8 @@ impl Parser<'_> {
                 CountKind::Literal(number.as_i64().and_then(|count| u32::try_from(count).ok()))
             }
             Kind::Parameter => CountKind::Parameter(token.text.to_string()),
+            // These are numbers too, if none that counts.
+            Kind::Keyword(Keyword::Infinity | Keyword::NaN) => CountKind::Literal(None),
             _ => return Err(self.unexpected()),
         };
         self.advance();
@@ -126,9 +128,11 @@ impl Parser<'_> {
     /// Reads a count that is an integer, if perhaps too large; TOP is less strict.
     fn whole_count(&mut self) -> Result<Count> {
         let token = self.peek();
-        if matches!(token.kind, Kind::Number)
-            && let Some(Value::Number(number)) = number(token.text)
-            && !number.is_integer()
+        let is_integer = |text: &str| {
+            text.starts_with("0x") || text.starts_with("0X") || text.parse::<i64>().is_ok()
+        };
+        if !matches!(token.kind, Kind::Number | Kind::Parameter)
+            || matches!(token.kind, Kind::Number) && !is_integer(token.text)
         {
             return Err(self.unexpected());
         }
