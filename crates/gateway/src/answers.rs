@@ -262,7 +262,9 @@ impl Answer {
     pub(crate) fn with_status(self, status: StatusCode, is_atomic: bool) -> Answer {
         match (self, status) {
             (Answer::ItemRead, StatusCode::NOT_MODIFIED) => Answer::ItemUnchanged,
-            (Answer::AttachmentRead, StatusCode::NOT_MODIFIED) => Answer::AttachmentUnchanged,
+            (Answer::AttachmentRead | Answer::MediaRead, StatusCode::NOT_MODIFIED) => {
+                Answer::AttachmentUnchanged
+            }
             (Answer::Batch, StatusCode::MULTI_STATUS) if is_atomic => Answer::BatchFailed,
             _ => self,
         }

@@ -96,6 +96,14 @@ async fn media_is_described_without_its_bytes() {
                 assert_eq!(head.header(name), read.header(name), "{name}");
             }
             assert_eq!(head.header("slug"), Some(told), "{sent}");
+            let etag = read.header("etag").unwrap();
+            for method in [Method::GET, Method::HEAD] {
+                let call = |etag| Call::new(method.clone(), &link).header("if-none-match", etag);
+                let unchanged = client.send(call(etag)).await;
+                assert_eq!((unchanged.status, unchanged.body.len()), (304, 0), "{method}");
+                assert_eq!(unchanged.header("etag"), Some(etag));
+                assert_eq!(client.send(call("\"other\"")).await.status, 200);
+            }
         }
         let missing = client.send(Call::new(Method::HEAD, "/media/x")).await;
         assert_eq!((missing.status, missing.body.len()), (404, 0));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{Charge, ETag, Lsn, Rid, Status};
+use model::{Lsn, Rid, Status};
 use partition::{
     AttachmentBody, AttachmentCall, AttachmentContent, AttachmentOp, AttachmentSource,
     FoundAttachment, FoundMedia, ItemOutcome, Logical, Media, MediaFacts, PageLimits,
@@ -81,8 +81,8 @@ impl ItemRequest<'_> {
             .and_then(|()| self.check_granted_attachment(&owner, &id))
             .map_err(|error| self.fail(error))?;
         match action {
-            MediaAction::Read => self.read_media(&owner, id),
-            MediaAction::Head => self.head_of_media(&owner, id),
+            MediaAction::Read => self.see_media(&owner, id, true),
+            MediaAction::Head => self.see_media(&owner, id, false),
             MediaAction::Replace { content_type, bytes } => {
                 let media = Media { content_type, bytes };
                 self.apply_attachment(owner, AttachmentOp::ReplaceMedia { id, media }).await.map(
@@ -108,41 +108,32 @@ impl ItemRequest<'_> {
         Ok(self.attachment_answer(owner, range, outcome, lsn))
     }
 
-    fn read_media(&self, owner: &ItemAddress, name: String) -> Result<Outcome, Failed> {
-        let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
-        self.check_session(range).map_err(|error| self.fail_at(range, error))?;
-        let lsn = range.partition.lsn();
-        let FoundMedia { content_type, bytes, etag, charge } = range
-            .partition
-            .read_media(&owner.at, &owner.id, &name)
-            .map_err(|error| self.fail_at(range, error))?;
-        let body = Body::Media { content_type, name, bytes };
-        Ok(self.media_answer(owner, range, lsn, (etag, charge), body))
-    }
-
-    fn head_of_media(&self, owner: &ItemAddress, name: String) -> Result<Outcome, Failed> {
-        let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
-        self.check_session(range).map_err(|error| self.fail_at(range, error))?;
-        let lsn = range.partition.lsn();
-        let MediaFacts { content_type, n_bytes, etag, charge } = range
-            .partition
-            .media_facts(&owner.at, &owner.id, &name)
-            .map_err(|error| self.fail_at(range, error))?;
-        let body = Body::MediaHead { content_type, name, n_bytes };
-        Ok(self.media_answer(owner, range, lsn, (etag, charge), body))
-    }
-
-    fn media_answer(
+    /// Media, or what is known of it without its bytes.
+    fn see_media(
         &self,
         owner: &ItemAddress,
-        range: &Range,
-        lsn: Lsn,
-        (etag, charge): (ETag, Charge),
-        body: Body,
-    ) -> Outcome {
+        name: String,
+        wants_bytes: bool,
+    ) -> Result<Outcome, Failed> {
+        let range = self.route(&owner.at).map_err(|error| self.fail(error))?;
+        self.check_session(range).map_err(|error| self.fail_at(range, error))?;
+        let lsn = range.partition.lsn();
+        let fail = |error| self.fail_at(range, error);
+        let told = range.partition.media_facts(&owner.at, &owner.id, &name).map_err(fail)?;
+        let MediaFacts { content_type, n_bytes, etag, charge } = told;
+        let known = self.options.if_none_match.as_deref();
+        let (status, charge, etag, body) = if known.is_some_and(|header| etag.matches(header)) {
+            (Status::NOT_MODIFIED, partition::charge::nothing(), etag, Body::Empty)
+        } else if wants_bytes {
+            let media = range.partition.read_media(&owner.at, &owner.id, &name).map_err(fail)?;
+            let FoundMedia { content_type, bytes, etag, charge } = media;
+            (Status::OK, charge, etag, Body::Media { content_type, name, bytes })
+        } else {
+            (Status::OK, charge, etag, Body::MediaHead { content_type, name, n_bytes })
+        };
         let (etag, media) = (Some(etag), Some(self.inner.media_usage()));
         let facts = Facts { charge, etag, media, ..self.facts_of(range.id(), lsn) };
-        self.below_item(owner, Outcome { status: Status::OK, body, facts })
+        Ok(self.below_item(owner, Outcome { status, body, facts }))
     }
 
     async fn apply_attachment(
