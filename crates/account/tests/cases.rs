@@ -115,7 +115,7 @@ async fn rows(client: &Client, case: &Case, items_max: u32) -> Result<Vec<Value>
         let is_nowhere = parts == Charge::ZERO && page.facts.charge == VISIT;
         assert!(is_nowhere || parts == page.facts.charge, "{}: {parts}", case.query);
         let analysis = page.facts.analysis.as_ref().unwrap();
-        let parts: Charge = analysis.ranges.iter().map(|range| range.charge()).sum();
+        let parts: Charge = analysis.ranges.iter().map(account::RangeAnalysis::charge).sum();
         assert_eq!(parts, page.facts.charge, "{}: the parts of its price", case.query);
         assert!(page.facts.charge >= VISIT, "{}: {}", case.query, page.facts.charge);
         rows.extend(page.rows.iter().map(bare));

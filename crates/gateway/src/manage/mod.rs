@@ -142,7 +142,7 @@ where
     B: Body<Data = Bytes> + Send + Unpin,
 {
     let caller = caller(state, parts, arrival).and_then(|it| it.ok_or(Error::ManagementKey));
-    let caller = caller.and_then(|caller| caller.check_writes());
+    let caller = caller.and_then(Caller::check_writes);
     if !state.has_well_known_key {
         caller?;
     } else if caller.is_err() {
