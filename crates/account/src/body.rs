@@ -13,6 +13,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Object> {
         return Err(Error::BodyTooLarge { bytes: bytes.len(), bytes_max: BODY_BYTES_MAX });
     }
     match model::json::parse(bytes) {
+        Ok(Value::Object(_)) if model::json::has_halved_id(bytes) => {
+            Err(model::ItemError::IdHalved.into())
+        }
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) | Err(_) => Err(Error::BodyMalformed),
     }

@@ -38,6 +38,37 @@ async fn malformed_creates_are_refused() {
     assert_eq!(client.list("dbs").await.rows.len(), 0);
 }
 
+/// What is half a character in the text is U+FFFD afterwards: two ids could become one.
+#[tokio::test]
+async fn no_resource_has_an_id_with_half_a_character() {
+    let client = Client::new(1).await;
+    client.create("dbs", r#"{"id":"d"}"#).await.expect(201);
+    client.create("dbs/d/colls", crate::support::CONTAINER).await.expect(201);
+    client.create("dbs/d/users", r#"{"id":"u"}"#).await.expect(201);
+    for (feed, rest) in [
+        ("dbs", ""),
+        ("dbs/d/colls", r#","partitionKey":{"paths":["/pk"],"kind":"Hash"}"#),
+        ("dbs/d/users", ""),
+        ("dbs/d/users/u/permissions", r#","permissionMode":"Read","resource":"dbs/d/colls/c""#),
+        ("dbs/d/colls/c/sprocs", r#","body":"function () {}""#),
+        ("dbs/d/colls/c/udfs", r#","body":"function () {}""#),
+        (
+            "dbs/d/colls/c/triggers",
+            r#","body":"function () {}","triggerType":"Pre","triggerOperation":"All""#,
+        ),
+    ] {
+        for id in [r"\ud800", r"x\udc00y", r"\ude00\ud83d"] {
+            let body = format!(r#"{{"id":"{id}"{rest}}}"#);
+            let answer = client.create(feed, &body).await.expect(400);
+            assert!(answer.message.contains("half a character"), "{body}: {}", answer.message);
+        }
+        let whole = format!(r#"{{"id":"\ud83d\ude00"{rest}}}"#);
+        client.create(feed, &whole).await.expect(201);
+    }
+    let user = client.replace("dbs/d/users/u", r#"{"id":"\ud800"}"#).await;
+    user.expect(400);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_creates_of_one_name_one_wins() {
     let client = Client::new(3).await;

@@ -28,7 +28,7 @@ mod write;
 
 pub use error::{JsonError, JsonFault};
 pub use item::{
-    ITEM_BYTES_MAX, ItemBody, ItemError, ItemText, Outline, SYSTEM_PROPERTIES,
+    ITEM_BYTES_MAX, ItemBody, ItemError, ItemText, Outline, SYSTEM_PROPERTIES, has_halved_id,
     with_attachment_properties, with_system_properties, without_links,
 };
 pub use memory::{ALLOCATION_BYTES, ELEMENT_BYTES, MEMBER_BYTES, slice_bytes, tree_bytes_max};

@@ -18,6 +18,7 @@ pub use body::ItemBody;
 pub use error::ItemError;
 pub use outline::Outline;
 pub use splice::{ItemText, with_attachment_properties, with_system_properties, without_links};
+pub use surrogates::has_halved_id;
 
 /// Limit: bytes of one item as sent, as the service has it.
 pub const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;

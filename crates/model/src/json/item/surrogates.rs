@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::super::raw::raw_properties;
+
 const REPLACEMENT: &str = "\\ufffd";
 
 /// Replaces each half of a surrogate pair that stands alone. Text without one is not copied.
@@ -23,6 +25,17 @@ pub(super) fn repaired(text: &str) -> Cow<'_, str> {
     }
     repaired.push_str(&text[copied..]);
     Cow::Owned(repaired)
+}
+
+/// Says whether the `id` of the object in a text has half of a pair.
+///
+/// Ids that differ in half a character only would become the same, so no resource may have such an id.
+#[must_use]
+pub fn has_halved_id(text: &[u8]) -> bool {
+    let mut found = [None];
+    let is_read = raw_properties(text, &["id"].into_iter(), &mut found).is_ok();
+    let id = found[0].and_then(|id| std::str::from_utf8(id.text).ok());
+    is_read && id.is_some_and(|id| matches!(repaired(id), Cow::Owned(_)))
 }
 
 fn lone_surrogates(text: &str) -> Vec<usize> {
@@ -70,6 +83,22 @@ mod tests {
         ];
         for (sent, stored) in table {
             assert_eq!(repaired(sent), stored, "{sent}");
+        }
+    }
+
+    #[test]
+    fn only_the_id_of_the_object_itself_counts() {
+        for (text, expected) in [
+            (r#"{"id":"\ud800"}"#, true),
+            (r#"{"a":1,"\u0069d":"x\udc00"}"#, true),
+            (r#"{"id":"\ud83d\ude00"}"#, false),
+            (r#"{"a":{"id":"\ud800"},"id":"x"}"#, false),
+            (r#"{"a":"\ud800"}"#, false),
+            (r#"{"id":7}"#, false),
+            ("[]", false),
+            ("{", false),
+        ] {
+            assert_eq!(has_halved_id(text.as_bytes()), expected, "{text}");
         }
     }
 }
