@@ -5,6 +5,9 @@
 //! so many bytes, and gives nothing large to a run that is over. The script sees that memory is short, and whoever
 //! started it that its time is up.
 //!
+//! All engines share a bound, too. A run that finds it reached gets nothing more, except for what every run may have, so
+//! that a few large ones cannot stop the small ones.
+//!
 //! Invariant: memory comes from the allocator of rquickjs and goes back to it; here it is only refused and counted.
 
 mod watched;
@@ -24,6 +27,9 @@ const BYTES_OF_CALL: usize = 32;
 const SMALL_BYTES: usize = 512;
 /// Bytes by which the engine's count may differ from what all engines together are said to use.
 const COUNT_EVERY: usize = 64 << 10;
+
+/// Limit: what a run may have however much the others use.
+const OWN_BYTES_MIN: usize = 8 << 20;
 
 /// Memory in use by all engines that share it.
 #[derive(Debug, Clone, Default)]
@@ -53,16 +59,18 @@ struct Meter {
     used: Cell<usize>,
     told: Cell<usize>,
     total: MemoryInUse,
+    total_max: usize,
 }
 
 impl Meter {
-    fn new(is_over: Rc<IsOver>, total: MemoryInUse) -> Meter {
+    fn new(is_over: Rc<IsOver>, total: MemoryInUse, total_max: usize) -> Meter {
         Meter {
             is_over,
             credit: Cell::new(LOOK_EVERY),
             used: Cell::new(0),
             told: Cell::new(0),
             total,
+            total_max,
         }
     }
 
@@ -73,12 +81,18 @@ impl Meter {
             self.credit.set(credit);
             return true;
         }
-        if (self.is_over)() {
+        if (self.is_over)() || self.is_too_much(size) {
             // The credit stays spent: the next one is asked about, too.
             return size <= SMALL_BYTES;
         }
         self.credit.set(LOOK_EVERY);
         true
+    }
+
+    /// Says whether all engines have what they may, and this one more than its own.
+    fn is_too_much(&self, size: usize) -> bool {
+        let own = self.used.get().saturating_add(size);
+        own > OWN_BYTES_MIN && self.total.bytes().saturating_add(size) > self.total_max
     }
 
     fn add(&self, size: usize) {
@@ -117,7 +131,7 @@ mod tests {
     fn a_run_that_is_over_gets_nothing_large_and_the_count_ends_at_nothing() {
         let (over, total) = (Rc::new(Cell::new(false)), MemoryInUse::default());
         let it = Rc::clone(&over);
-        let allocator = WatchedAllocator::new(Rc::new(move || it.get()), total.clone());
+        let allocator = WatchedAllocator::new(Rc::new(move || it.get()), total.clone(), usize::MAX);
         let runtime = Runtime::new_with_alloc(allocator).unwrap();
         let context = Context::full(&runtime).unwrap();
         let make = |text: &str| context.with(|ctx| ctx.eval::<usize, _>(text).ok());
@@ -131,5 +145,28 @@ mod tests {
         assert_eq!(make("new Uint8Array(5e6).length"), Some(5_000_000));
         drop((context, runtime));
         assert_eq!(total.bytes(), 0);
+    }
+
+    #[test]
+    fn engines_share_a_bound_and_each_has_a_little_of_its_own() {
+        const MIB: usize = 1 << 20;
+        let total = MemoryInUse::default();
+        let engine = || {
+            let allocator = WatchedAllocator::new(Rc::new(|| false), total.clone(), 40 * MIB);
+            let runtime = Runtime::new_with_alloc(allocator).unwrap();
+            let context = Context::full(&runtime).unwrap();
+            (context, runtime)
+        };
+        let (large, small) = (engine(), engine());
+        let fill =
+            "var all = []; try { for (;;) all.push(new Uint8Array(1e6)); } catch (e) {} all.length";
+        let n_large: usize = large.0.with(|ctx| ctx.eval(fill)).unwrap();
+        assert!((30..42).contains(&n_large), "{n_large}");
+        let n_small: usize = small.0.with(|ctx| ctx.eval(fill)).unwrap();
+        assert!((4..9).contains(&n_small), "{n_small}");
+        assert!(total.bytes() < 50 * MIB, "{}", total.bytes());
+        drop(large);
+        let n_small: usize = small.0.with(|ctx| ctx.eval(fill)).unwrap();
+        assert!(n_small > 25, "{n_small}");
     }
 }

@@ -18,9 +18,10 @@ pub struct WatchedAllocator {
 }
 
 impl WatchedAllocator {
-    /// Makes an allocator that asks `is_over` now and then, and adds what it gives to `total`.
-    pub fn new(is_over: Rc<IsOver>, total: MemoryInUse) -> WatchedAllocator {
-        WatchedAllocator { inner: RustAllocator, meter: Meter::new(is_over, total) }
+    /// Makes an allocator that asks `is_over` now and then, and adds what it gives to `total`, which should not exceed
+    /// `total_max`.
+    pub fn new(is_over: Rc<IsOver>, total: MemoryInUse, total_max: usize) -> WatchedAllocator {
+        WatchedAllocator { inner: RustAllocator, meter: Meter::new(is_over, total, total_max) }
     }
 
     fn given(&self, memory: *mut u8) -> *mut u8 {

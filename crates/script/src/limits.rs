@@ -58,6 +58,8 @@ pub struct Limits {
     /// How much of it may pass before the collection accepts no more calls.
     pub accept_max: Duration,
     pub memory_bytes_max: usize,
+    /// Memory of all runs together; beyond it a run gets no more than 8 MiB.
+    pub memory_of_all_bytes_max: usize,
     pub stack_bytes_max: usize,
     /// Length of the answer, in characters of JSON.
     pub response_chars_max: usize,
@@ -76,6 +78,7 @@ impl Limits {
             time_max: Duration::from_secs(5),
             accept_max: Duration::from_secs(4),
             memory_bytes_max: 64 << 20,
+            memory_of_all_bytes_max: 1 << 30,
             stack_bytes_max: 512 << 10,
             response_chars_max: 4 << 20,
             log_bytes_max: 8 << 10,

@@ -129,6 +129,11 @@ impl Runtime {
         ended.unwrap_or_else(|wait| Err(self.lost(wait, functions.last())))
     }
 
+    /// Returns the memory that the engines of this process use.
+    pub fn memory_bytes(&self) -> usize {
+        engine_memory::MemoryInUse::of_process().bytes()
+    }
+
     /// Returns how many threads were given up and are still busy.
     pub fn n_lost_threads(&self) -> usize {
         self.0.pool.n_lost()

@@ -94,7 +94,11 @@ impl Sandbox {
         let bridge = Rc::new(Bridge::new(env.clone(), limits.response_chars_max));
         let it = Rc::clone(&bridge);
         let is_over = Rc::new(move || it.clock.must_stop());
-        let allocator = WatchedAllocator::new(is_over, MemoryInUse::of_process());
+        let allocator = WatchedAllocator::new(
+            is_over,
+            MemoryInUse::of_process(),
+            limits.memory_of_all_bytes_max,
+        );
         let runtime = Runtime::new_with_alloc(allocator)?;
         runtime.set_memory_limit(limits.memory_bytes_max);
         runtime.set_max_stack_size(limits.stack_bytes_max);
