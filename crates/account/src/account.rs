@@ -26,6 +26,9 @@ pub const MEDIA_BYTES_DEFAULT: u64 = 2 << 30;
 /// Memory for all queries of an account that is not told how much.
 const QUERY_BYTES_DEFAULT: usize = 1 << 30;
 
+/// The same for all its scripts.
+const SCRIPT_BYTES_DEFAULT: usize = 1 << 30;
+
 /// Settings of a whole account.
 #[derive(Debug, Clone)]
 pub struct AccountOptions {
@@ -46,6 +49,8 @@ pub struct AccountOptions {
     pub media_bytes_max: u64,
     /// Memory that all queries may hold together.
     pub query_bytes_max: usize,
+    /// Memory that all scripts may use together.
+    pub script_bytes_max: usize,
 }
 
 impl Default for AccountOptions {
@@ -60,6 +65,7 @@ impl Default for AccountOptions {
             keeps_indexes: true,
             media_bytes_max: MEDIA_BYTES_DEFAULT,
             query_bytes_max: QUERY_BYTES_DEFAULT,
+            script_bytes_max: SCRIPT_BYTES_DEFAULT,
         }
     }
 }
@@ -143,7 +149,7 @@ impl Account {
         options: AccountOptions,
         env: Env,
     ) -> Result<Arc<Account>> {
-        let scripts = Scripts::new(env.clone());
+        let scripts = Scripts::new(env.clone(), options.script_bytes_max);
         let relocations = Arc::new(Relocations::new(&options.relocation, env.clone()));
         let query_memory = MemoryPool::new(options.query_bytes_max);
         let catalog = Arc::new(Catalog::open(store, options, env).await?);
@@ -287,6 +293,8 @@ impl Account {
             store: catalog.store.statistics(),
             query_bytes: self.inner.query_memory.used(),
             query_bytes_max: self.inner.query_memory.limit(),
+            script_bytes: self.inner.scripts.runtime.memory_bytes(),
+            script_bytes_max: self.inner.scripts.runtime.limits().memory_of_all_bytes_max,
             n_queries_refused: self.inner.query_memory.n_refused(),
         }
     }

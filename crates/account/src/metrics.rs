@@ -131,6 +131,9 @@ pub struct AccountMetrics {
     /// Memory that queries hold now, and may hold together.
     pub query_bytes: usize,
     pub query_bytes_max: usize,
+    /// The same for scripts.
+    pub script_bytes: usize,
+    pub script_bytes_max: usize,
     /// Queries refused because others held the memory.
     pub n_queries_refused: u64,
 }

@@ -27,9 +27,10 @@ pub(crate) struct Scripts {
 }
 
 impl Scripts {
-    pub(crate) fn new(env: Env) -> Scripts {
+    pub(crate) fn new(env: Env, bytes_max: usize) -> Scripts {
         let lanes = (0..LANES).map(|_| Arc::default()).collect();
-        Scripts { runtime: Runtime::new(env, Limits::service()), lanes }
+        let limits = Limits { memory_of_all_bytes_max: bytes_max, ..Limits::service() };
+        Scripts { runtime: Runtime::new(env, limits), lanes }
     }
 
     /// Waits for the turn of a script in a logical partition; `None` when it must go on without.

@@ -180,6 +180,8 @@ pub(crate) enum Error {
     Timeout,
     #[error("Too many answers wait to be read. Read those that were sent, then ask again.")]
     AnswersUnread,
+    #[error("Too many request bodies are being received. Send this one again in a moment.")]
+    BodiesHeld,
     #[error("Too many streams of events are open. Close one, then ask again.")]
     EventStreamsTaken,
     #[error("The server is shutting down.")]
@@ -224,7 +226,9 @@ impl Failure for Error {
             }
             Self::BodyTimeout | Self::Timeout => Status::REQUEST_TIMEOUT,
             Self::Stopping | Self::NotWritable(_) => Status::UNAVAILABLE,
-            Self::AnswersUnread | Self::EventStreamsTaken => Status::TOO_MANY_REQUESTS,
+            Self::AnswersUnread | Self::BodiesHeld | Self::EventStreamsTaken => {
+                Status::TOO_MANY_REQUESTS
+            }
             Self::Panicked(_) => Status::INTERNAL,
             Self::UrlInvalid
             | Self::QueryStringUnexpected
@@ -256,7 +260,9 @@ impl Failure for Error {
     fn retry_after_ms(&self) -> Option<u64> {
         match self {
             Self::Injected(failure) => failure.retry_after_ms,
-            Self::AnswersUnread | Self::EventStreamsTaken => Some(UNREAD_RETRY_MS),
+            Self::AnswersUnread | Self::BodiesHeld | Self::EventStreamsTaken => {
+                Some(UNREAD_RETRY_MS)
+            }
             _ => None,
         }
     }

@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use crate::{
     account_document::Arrival,
     auth::{KeyRing, WELL_KNOWN_KEY, date},
+    body_budget::BodyBudget,
     manage::{Operations, events::Events, faults::Faults, requests::Requests},
     media_budget::MediaBudget,
     metrics::Metrics,
@@ -31,6 +32,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
         tracing::error!(%error, "the keys of the account are unusable: every request is refused");
         KeyRing::empty()
     });
+    let bodies = Arc::new(BodyBudget::new(options.limits.body_bytes_in_all_max));
     let media_mib = options.limits.media_mib_at_once_max;
     let started = HeaderValue::from_str(&date::format_ms(options.env.now_ms()));
     let started = started.unwrap_or_else(|_| HeaderValue::from_static(""));
@@ -46,6 +48,7 @@ pub fn app(account: Arc<Account>, options: GatewayOptions) -> Gateway {
             events: Events::default(),
             requests: Arc::default(),
             media: MediaBudget::new(media_mib),
+            bodies,
             unsent: Arc::default(),
             started,
             n_requests: AtomicU64::new(0),
@@ -74,6 +77,8 @@ pub(crate) struct State {
     pub(crate) events: Events,
     pub(crate) requests: Arc<Requests>,
     pub(crate) media: MediaBudget,
+    /// Bodies that have arrived and are not answered yet.
+    pub(crate) bodies: Arc<BodyBudget>,
     /// What clients have not read yet.
     pub(crate) unsent: Arc<unsent::Total>,
     /// Wire: `x-ms-last-state-change-utc`.

@@ -17,6 +17,7 @@ mod answers;
 mod auth;
 mod batch_json;
 mod body;
+mod body_budget;
 pub mod certificate;
 mod cors;
 mod detach_on_drop;

@@ -42,6 +42,14 @@ impl MediaBudget {
     }
 }
 
+impl MediaBudget {
+    /// Bytes that turns hold now, rounded up to whole MiB each.
+    pub(crate) fn bytes(&self) -> usize {
+        let free = self.mib.available_permits();
+        usize::try_from(self.mib_max).unwrap_or(usize::MAX).saturating_sub(free) << 20
+    }
+}
+
 impl MediaTurn {
     /// Ties the share to the bytes of an answer, and gives back what they do not need.
     pub(crate) fn hold(mut self, bytes: Bytes) -> Bytes {

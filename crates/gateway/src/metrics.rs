@@ -28,6 +28,14 @@ pub(crate) struct Metrics {
     pub(crate) handshakes_failed: AtomicU64,
 }
 
+/// Bytes of requests and answers that are in memory now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    pub(crate) answers: usize,
+    pub(crate) bodies: usize,
+    pub(crate) media: usize,
+}
+
 #[derive(Debug, Default)]
 struct ActionCounts {
     /// By first digit of the status code.
@@ -67,19 +75,19 @@ impl Metrics {
     pub(crate) fn text(
         &self,
         account: &AccountMetrics,
-        n_unread_bytes: usize,
+        waiting: Waiting,
         limits: &Limits,
         has_names: bool,
     ) -> String {
         let mut out = Text(String::with_capacity(8 << 10));
         self.connections(&mut out);
         out.one(
-            "orrery_unread_answer_bytes",
+            "orrery_unread_answers",
             "gauge",
             "Bytes of answers that clients have not read yet.",
-            n_unread_bytes,
+            waiting.answers,
         );
-        memory_text(&mut out, account, n_unread_bytes, limits);
+        memory_text(&mut out, account, waiting, limits);
         self.requests(&mut out);
         self.durations(&mut out);
         account_text(&mut out, account, has_names);
@@ -165,11 +173,14 @@ impl Metrics {
 }
 
 /// What takes memory, and what it may take: the parts of `--memory`, and all that the process has.
-fn memory_text(out: &mut Text, account: &AccountMetrics, n_unread_bytes: usize, limits: &Limits) {
+fn memory_text(out: &mut Text, account: &AccountMetrics, waiting: Waiting, limits: &Limits) {
     let store = account.store.memory;
     let parts = [
         ("queries", account.query_bytes, account.query_bytes_max),
-        ("answers", n_unread_bytes, limits.unread_bytes_in_all_max),
+        ("answers", waiting.answers, limits.unread_bytes_in_all_max),
+        ("bodies", waiting.bodies, limits.body_bytes_in_all_max),
+        ("media", waiting.media, to_usize(u64::from(limits.media_mib_at_once_max) << 20)),
+        ("scripts", account.script_bytes, account.script_bytes_max),
         ("cache", to_usize(store.cache_bytes), to_usize(store.cache_bytes_max)),
         ("writes", to_usize(store.write_buffer_bytes), to_usize(store.write_buffer_bytes_max)),
     ];

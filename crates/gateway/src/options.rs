@@ -75,6 +75,8 @@ pub enum Cors {
 pub struct Limits {
     /// Limit: an item has at most 2 MiB, a batch slightly more; the rest is room for escapes.
     pub body_bytes_max: usize,
+    /// Limit: bytes of bodies that have arrived and are not answered, on all connections; 429 beyond. Media has its own.
+    pub body_bytes_in_all_max: usize,
     /// Limit: media of one attachment, as the account has it.
     pub media_bytes_max: usize,
     /// Limit: MiB of media that requests hold in memory together; others wait for their turn.
@@ -113,6 +115,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             body_bytes_max: 4 << 20,
+            body_bytes_in_all_max: 512 << 20,
             media_bytes_max: account::MEDIA_BYTES_MAX,
             media_mib_at_once_max: 256,
             header_bytes_max: 128 << 10,

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use account::{Call, Outcome, Principal};
+use account::{Call, Outcome};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header, request::Parts};
 use http_body_util::Full;
@@ -26,7 +26,9 @@ use crate::{
     account_document::{self, Arrival},
     addresses::{self, AddressQuery},
     answers::{self, Answer},
-    auth, body, cors,
+    auth, body,
+    body_budget::BodyShare,
+    cors,
     detach_on_drop::DetachOnDrop,
     error::{self, Error},
     explorer::{self, session},
@@ -34,6 +36,7 @@ use crate::{
     gzip,
     headers::{Name, RequestHeaders, response, writer::HeaderWriter},
     manage::{self, requests::Ended},
+    metrics::Waiting,
     origin,
     parse::{self, Action, Parsed, Reply},
     paths::{Path, Target},
@@ -307,7 +310,8 @@ where
     } else {
         None
     };
-    let body = body::read(body, bytes_max, limits).await?;
+    let budget = (!brings_media && !arrival.is_direct).then_some(&state.bodies);
+    let (body, share) = body::read(body, bytes_max, limits, budget).await?;
     let encoding = headers.get(Name::ContentEncoding)?;
     let body = gzip::decode(body, encoding, bytes_max)?;
     let is_direct = arrival.is_direct;
@@ -324,7 +328,8 @@ where
             return Err(Error::Injected(failure).into());
         }
     }
-    let mut outcome = execute(state, principal, operation, options, reply).await?;
+    let call = Call { principal, operation, options };
+    let mut outcome = execute(state, call, reply, share).await?;
     if let (Some(turn), account::Body::Media { bytes, .. }) = (turn, &mut outcome.body) {
         *bytes = turn.hold(std::mem::take(bytes));
     }
@@ -352,6 +357,15 @@ async fn addresses(state: &Arc<State>, parts: &Parts, arrival: Arrival) -> Resul
     })
 }
 
+/// Says whether the sender of a frame is somebody, before its payload is taken in.
+pub(crate) fn check_sender(state: &State, request: &Request<Full<Bytes>>) -> Result<(), Error> {
+    let path = Path::of(request.uri())?;
+    path.target()?;
+    let headers = RequestHeaders::collect(request.headers())?;
+    let State { options, keys, account, .. } = state;
+    auth::authenticate(options, keys, account, request.method(), &path, &headers).map(drop)
+}
+
 /// Answers a frame that is no request.
 pub(crate) fn refuse(state: &State, refused: &Error, activity: &str) -> Response<Full<Bytes>> {
     let now_ms = state.options.env.now_ms();
@@ -367,16 +381,17 @@ pub(crate) fn refuse(state: &State, refused: &Error, activity: &str) -> Response
 /// If the client leaves or the time is up, a write still ends in an orderly way instead of being dropped halfway.
 async fn execute(
     state: &Arc<State>,
-    principal: Principal,
-    operation: account::Operation,
-    options: account::Options,
+    call: Call,
     reply: Reply,
+    share: Option<BodyShare>,
 ) -> Result<Outcome, Failure> {
-    let call = Call { principal, operation, options };
     let limit = state.options.limits.request_timeout;
     let result = if reply.action.is_write() {
         let account = Arc::clone(&state.account);
-        let write = DetachOnDrop::new(async move { account.execute(call).await });
+        let write = DetachOnDrop::new(async move {
+            let _body = share;
+            account.execute(call).await
+        });
         within(limit, pin!(write)).await.ok_or(Error::Timeout)?
     } else {
         // Boxed, because the future of a request is moved several times before anybody asks the account.
@@ -454,8 +469,12 @@ fn page(
             let has_names = state.options.names_in_metrics
                 || manage::caller(state, parts, arrival).is_ok_and(|it| it.is_some());
             let account = state.account.metrics();
-            let unread = state.unsent.bytes();
-            let text = state.metrics.text(&account, unread, &state.options.limits, has_names);
+            let waiting = Waiting {
+                answers: state.unsent.bytes(),
+                bodies: state.bodies.bytes(),
+                media: state.media.bytes(),
+            };
+            let text = state.metrics.text(&account, waiting, &state.options.limits, has_names);
             content(StatusCode::OK, "text/plain; version=0.0.4", text.into())
         }
         _ => return Ok(None),

@@ -78,6 +78,13 @@ impl Frame {
             .body(body)
     }
 
+    fn create_signed_with(secret: &str, key: &str, body: &str) -> Frame {
+        let path = "/dbs/d/colls/c/docs";
+        Frame::signed(ITEM, CREATE, &Method::POST, path, secret)
+            .text(0x2B, &format!("[\"{key}\"]"))
+            .body(body)
+    }
+
     fn read(key: &str, id: &str) -> Frame {
         let path = format!("/dbs/d/colls/c/docs/{id}");
         Frame::signed(ITEM, READ, &Method::GET, &path, WELL_KNOWN_KEY)
@@ -613,4 +620,124 @@ async fn a_stop_answers_what_is_under_way() {
     }
     assert!(n_answered > 1, "answers were written before the end");
     assert!(timeout(LONG, stopped).await.is_ok());
+}
+
+/// Bytes of bodies that the server holds.
+async fn held_bytes(server: &Server) -> usize {
+    let text = server.send(Call::get("/metrics").unsigned()).await.text();
+    let part = "orrery_memory_used_bytes{part=\"bodies\"} ";
+    let line = text.lines().find_map(|line| line.strip_prefix(part));
+    line.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+async fn holds(server: &Server, expected: impl Fn(usize) -> bool) {
+    let reached = async {
+        while !expected(held_bytes(server).await) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LONG, reached).await.expect("the server holds other bytes");
+}
+
+fn item(id: &str, n_bytes: usize) -> String {
+    format!(r#"{{"id":"{id}","pk":"a","x":"{}"}}"#, "y".repeat(n_bytes))
+}
+
+#[tokio::test]
+async fn the_payload_of_a_stranger_is_not_kept() {
+    let server = Server::start().await.with_container().await;
+    let mut direct = Direct::connect(&server).await;
+    let wrong = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXk=";
+    let bytes = Frame::create_signed_with(wrong, "a", &item("1", 1 << 20)).bytes(5);
+    let (most, rest) = bytes.split_at(1 << 20);
+    direct.stream.write_all(most).await.unwrap();
+    direct.stream.flush().await.unwrap();
+    for _ in 0..10 {
+        assert_eq!(held_bytes(&server).await, 0);
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    direct.stream.write_all(rest).await.unwrap();
+    let answer = timeout(LONG, direct.receive()).await.unwrap();
+    assert_eq!((answer.status, answer.token(0x35)), (401, "5"));
+    assert_eq!(direct.send(Frame::create("a", r#"{"id":"2","pk":"a"}"#)).await.status, 201);
+}
+
+#[tokio::test]
+async fn payloads_on_their_way_share_a_budget() {
+    let little = |options: &mut gateway::GatewayOptions| {
+        options.limits.body_bytes_in_all_max = 1 << 20;
+    };
+    let server = Server::start_with(little).await.with_container().await;
+    let mut first = Direct::connect(&server).await;
+    let mut second = Direct::connect(&server).await;
+    let bytes = Frame::create("a", &item("1", 700 << 10)).bytes(1);
+    let (most, rest) = bytes.split_at(600 << 10);
+    first.stream.write_all(most).await.unwrap();
+    first.stream.flush().await.unwrap();
+    holds(&server, |bytes| bytes > 500 << 10).await;
+    let refused = second.send(Frame::create("a", &item("2", 700 << 10))).await;
+    assert_eq!(refused.status, 429);
+    let small = Frame::create("a", r#"{"id":"3","pk":"a"}"#);
+    assert_eq!(second.send(small).await.status, 201, "others go on");
+    first.stream.write_all(rest).await.unwrap();
+    assert_eq!(timeout(LONG, first.receive()).await.unwrap().status, 201);
+    holds(&server, |bytes| bytes == 0).await;
+    assert_eq!(second.send(Frame::create("a", &item("2", 700 << 10))).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_frame_has_so_much_time_however_it_drips() {
+    let short = |options: &mut gateway::GatewayOptions| {
+        options.limits.body_timeout = Duration::from_millis(600);
+    };
+    let server = Server::start_with(short).await.with_container().await;
+    for n_head in [3, 200] {
+        let mut direct = Direct::connect(&server).await;
+        let bytes = Frame::create("a", &item("1", 1000)).bytes(1);
+        direct.stream.write_all(&bytes[..n_head]).await.unwrap();
+        let drip = async {
+            for byte in &bytes[n_head..n_head + 100] {
+                let sent = direct.stream.write_all(&[*byte]).await.is_ok();
+                if !sent || direct.stream.flush().await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            panic!("it is not cut off");
+        };
+        timeout(LONG, drip).await.expect("it hangs");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_does_not_read_its_frames_is_cut_off() {
+    let impatient = |options: &mut gateway::GatewayOptions| {
+        options.limits.write_timeout = Duration::from_secs(1);
+    };
+    let server = Server::start_with(impatient).await.with_container().await;
+    let mut direct = Direct::connect(&server).await;
+    for n in 0..4 {
+        let made = direct.send(Frame::create("a", &item(&n.to_string(), 1 << 20))).await;
+        assert_eq!(made.status, 201);
+    }
+    let path = "/dbs/d/colls/c/docs";
+    for n in 0..30 {
+        let feed = Frame::signed(ITEM, READ_FEED, &Method::GET, path, WELL_KNOWN_KEY)
+            .text(0x2B, "[\"a\"]")
+            .number(0x04, u32::MAX);
+        direct.stream.write_all(&feed.bytes(n)).await.unwrap();
+    }
+    direct.stream.flush().await.unwrap();
+    let unread = async || {
+        let text = server.send(Call::get("/metrics").unsigned()).await.text();
+        let line = text.lines().find_map(|it| it.strip_prefix("orrery_unread_answer_bytes "));
+        line.and_then(|bytes| bytes.parse::<usize>().ok()).unwrap()
+    };
+    let is = async |expected: fn(usize) -> bool| {
+        while !expected(unread().await) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(LONG, is(|bytes| bytes > 0)).await.expect("something waits");
+    timeout(2 * LONG, is(|bytes| bytes == 0)).await.expect("the memory is free again");
 }

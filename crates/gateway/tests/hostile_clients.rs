@@ -286,6 +286,47 @@ async fn a_slow_reader_over_http_1_is_cut_off_and_a_steady_one_is_not() {
     is_cut_off(silent).await;
 }
 
+/// Bodies of which the last byte never comes took gigabytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_that_are_received_share_one_budget() {
+    let limits = Limits { body_bytes_in_all_max: MIB, ..Limits::default() };
+    let server = Server::start_with(limited(limits)).await.with_container().await;
+    let path = "/dbs/d/colls/c/docs";
+    let signed = authorization(WELL_KNOWN_KEY, &Method::POST, path, DATE);
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nx-ms-date: {DATE}\r\nauthorization: {signed}\r\nx-ms-documentdb-partitionkey: [\"a\"]\r\ncontent-length: {MIB}\r\n\r\n"
+    );
+    let mut hanging = TcpStream::connect(server.address).await.unwrap();
+    hanging.write_all(&[head.as_bytes(), &vec![b' '; 800 << 10]].concat()).await.unwrap();
+    let held = "orrery_memory_used_bytes{part=\"bodies\"}";
+    let arrived = async {
+        while metric(&server, held).await < 800 << 10 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LONG, arrived).await.expect("it is counted");
+    let large = || format!(r#"{{"id":"1","pk":"a","x":"{}"}}"#, "y".repeat(400 << 10));
+    for protocol in [Protocol::Http1, Protocol::Http2PriorKnowledge] {
+        let mut client = Client::connect(&server, protocol).await;
+        let refused = client.send(Call::create("a", large())).await;
+        assert_eq!(refused.status, 429);
+        assert!(refused.header("x-ms-retry-after-ms").is_some());
+        let mut client = Client::connect(&server, protocol).await;
+        let small = client.send(Call::create("a", r#"{"id":"2","pk":"a"}"#)).await.status;
+        assert!(small == 201 || small == 409, "{small}");
+    }
+    // While there is little room, who sends nothing is given up after two seconds.
+    is_cut_off_or_answered(hanging).await;
+    assert_eq!(metric(&server, held).await, 0);
+    assert_eq!(server.send(Call::create("a", large())).await.status, 201);
+}
+
+async fn is_cut_off_or_answered(mut stream: TcpStream) {
+    let mut answer = [0; 12];
+    let read = timeout(LONG, stream.read_exact(&mut answer)).await.expect("it waits");
+    assert!(read.is_err() || &answer == b"HTTP/1.1 408");
+}
+
 #[tokio::test]
 async fn with_the_well_known_key_no_other_host_is_served() {
     let named =

@@ -154,6 +154,7 @@ fn account_options(settings: &Settings) -> AccountOptions {
         relocation: settings.relocation.clone(),
         media_bytes_max: settings.media_bytes_max,
         query_bytes_max: settings.memory.queries,
+        script_bytes_max: settings.memory.scripts,
         ..AccountOptions::default()
     }
 }
@@ -175,6 +176,8 @@ fn gateway(
     let limits = Limits {
         connections_max: settings.connections_max,
         unread_bytes_in_all_max: settings.memory.answers,
+        body_bytes_in_all_max: settings.memory.bodies,
+        media_mib_at_once_max: settings.memory.media_mib,
         connections_per_address_max: settings.connections_per_address_max.unwrap_or(usize::MAX),
         ..options.limits
     };

@@ -26,12 +26,25 @@ const MEMORY_MIB_UNKNOWN: u64 = 1024;
 const CACHE_MIB_MIN: u64 = 64;
 const CACHE_MIB_MAX: u64 = 1024;
 
+// Limit: request bodies at once: four of the longest at least.
+const BODIES_MIB_MIN: u64 = 16;
+
+// Limit: media in requests and answers at once: one of the longest at least.
+const MEDIA_MIB_MIN: u32 = 32;
+const MEDIA_MIB_MAX: u32 = 256;
+
+// Limit: one script that uses all that it may.
+const SCRIPTS_MIB_MIN: u64 = 68;
+
 /// How the memory for what can grow is divided, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) cache: u64,
     pub(crate) queries: usize,
     pub(crate) answers: usize,
+    pub(crate) bodies: usize,
+    pub(crate) media_mib: u32,
+    pub(crate) scripts: usize,
 }
 
 impl Memory {
@@ -43,6 +56,11 @@ impl Memory {
             cache: cache_mib * MIB,
             queries: bytes(memory_mib / 4),
             answers: bytes(memory_mib / 8),
+            bodies: bytes((memory_mib / 16).max(BODIES_MIB_MIN)),
+            media_mib: u32::try_from(memory_mib / 16)
+                .unwrap_or(u32::MAX)
+                .clamp(MEDIA_MIB_MIN, MEDIA_MIB_MAX),
+            scripts: bytes((memory_mib / 8).max(SCRIPTS_MIB_MIN)),
         }
     }
 }
@@ -349,6 +367,9 @@ mod tests {
         let divided = Memory::divided(8192, None);
         assert_eq!(divided.cache, 1024 * MIB);
         assert_eq!((divided.queries, divided.answers), (2 << 30, 1 << 30));
+        assert_eq!((divided.bodies, divided.media_mib, divided.scripts), (512 << 20, 256, 1 << 30));
+        let little = Memory::divided(100, None);
+        assert_eq!((little.bodies, little.media_mib, little.scripts), (16 << 20, 32, 68 << 20));
         assert_eq!(Memory::divided(8192, Some(64)).cache, 64 * MIB);
         assert_eq!(Memory::divided(100, None).cache, CACHE_MIB_MIN * MIB);
     }

@@ -40,6 +40,9 @@ use route::Route;
 
 const PREFIX: &str = "/_orrery";
 
+// Limit: management calls are a few properties; rules of faults are the longest. Some routes need no key.
+const BODY_BYTES_MAX: usize = 256 << 10;
+
 // Limit: the clock moves forward only, and time stamps have 32 bits.
 const ADVANCE_SECONDS_MAX: f64 = 10.0 * 366.0 * 86_400.0;
 
@@ -125,7 +128,7 @@ where
     }
     let parameters = Parameters::parse(parts.uri.query(), route.parameters())?;
     let limits = &state.options.limits;
-    let body = body::read(body, limits.body_bytes_max, limits).await?;
+    let (body, _share) = body::read(body, BODY_BYTES_MAX, limits, Some(&state.bodies)).await?;
     let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
     known(Some(&body), route.properties())?;
     run(state, &parts.method, route, &parameters, &body).await
@@ -150,7 +153,7 @@ where
         origin::check_page(&state.options, &parts.uri, &parts.headers)?;
     }
     let limits = &state.options.limits;
-    let body = body::read(body, limits.body_bytes_max, limits).await?;
+    let (body, _share) = body::read(body, BODY_BYTES_MAX, limits, Some(&state.bodies)).await?;
     let body = if body.is_empty() { Value::Object(Object::new()) } else { parse(&body)? };
     known(Some(&body), route.properties())?;
     let is_post = parts.method == Method::POST;

@@ -2,7 +2,7 @@
 //!
 //! The decoder keeps what it has seen of a frame between two reads, so that tokens are looked at once, however
 //! slowly a payload arrives. Limits: [`HEAD_BYTES_MAX`] and the payload limit that it is given; a longer payload is
-//! skipped without being kept, and reported.
+//! skipped without being kept, and reported. So is one that the caller does not want.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -49,8 +49,8 @@ pub(crate) enum Decoded {
     /// More bytes are needed.
     Incomplete,
     Frame(Frame),
-    /// A frame whose payload was too long to keep; it has none.
-    TooLarge(Frame),
+    /// A frame whose payload was thrown away: it was too long, or not wanted.
+    Skipped(Frame),
 }
 
 #[derive(Debug)]
@@ -77,6 +77,22 @@ impl Decoder {
         !buffer.is_empty() || !matches!(self.state, State::Head)
     }
 
+    /// The frame whose payload is on its way, and how long that is. Room for it is the caller's to make.
+    pub(crate) fn awaited(&self) -> Option<(&Frame, usize)> {
+        match &self.state {
+            State::Payload { frame, length } => Some((frame, *length)),
+            State::Head | State::Skipping { .. } => None,
+        }
+    }
+
+    /// Throws away the payload that is on its way.
+    pub(crate) fn skip(&mut self) {
+        self.state = match std::mem::replace(&mut self.state, State::Head) {
+            State::Payload { frame, length } => State::Skipping { frame, left: length },
+            other => other,
+        };
+    }
+
     /// Takes the next frame out of `buffer`.
     pub(crate) fn next(&mut self, buffer: &mut BytesMut) -> Result<Decoded, FrameError> {
         loop {
@@ -93,7 +109,6 @@ impl Decoder {
                     return Ok(Decoded::Frame(Frame { payload, ..frame }));
                 }
                 State::Payload { frame, length } => {
-                    buffer.reserve(length - buffer.len());
                     self.state = State::Payload { frame, length };
                     return Ok(Decoded::Incomplete);
                 }
@@ -101,7 +116,7 @@ impl Decoder {
                     let n = left.min(buffer.len());
                     buffer.advance(n);
                     if n == left {
-                        return Ok(Decoded::TooLarge(frame));
+                        return Ok(Decoded::Skipped(frame));
                     }
                     self.state = State::Skipping { frame, left: left - n };
                     return Ok(Decoded::Incomplete);
@@ -237,7 +252,7 @@ mod tests {
                 match decoder.next(&mut buffer).unwrap() {
                     Decoded::Incomplete => break,
                     Decoded::Frame(_) => seen.push("whole"),
-                    Decoded::TooLarge(frame) => {
+                    Decoded::Skipped(frame) => {
                         assert!(frame.payload.is_empty());
                         seen.push("too large");
                     }

@@ -3,9 +3,10 @@
 //! The task of the connection reads frames, answers point reads at once, and spawns a task for everything else, so
 //! that a long query holds up nobody.
 //!
-//! Invariants: requests in flight and their bytes are bounded, and reading stops at the bound (back-pressure);
-//! responses are whole frames, never interleaved; **each response begins a TLS record of its own**; a client that does
-//! not read is dropped after a time; a connection without requests keeps no buffer that one of them has filled.
+//! Invariants: requests in flight and their bytes are bounded, and reading stops at the bound (back-pressure); a payload
+//! is taken in only from a sender with a key or token, and counts for the budget of all bodies; responses are whole
+//! frames, never interleaved; **each response begins a TLS record of its own**; a client that does not read is dropped
+//! after a time; a connection without requests keeps no buffer that one of them has filled.
 //!
 //! The rule about records is for the Java SDK. It decodes a response lazily, from a buffer whose rest it has moved to
 //! the front by then, so a response is garbled as soon as a byte of the next one lies behind it. The buffers it gets
@@ -29,6 +30,7 @@ use super::{
 };
 use crate::{
     account_document::Arrival,
+    body_budget::{BodyShare, COUNTED_BYTES_MIN, STALL_MAX_UNDER_PRESSURE},
     error::Error,
     gateway::State,
     rntbd::{Decoded, Decoder, DirectRequest, Echo, Frame, context, request, response},
@@ -46,6 +48,12 @@ const OUT_BYTES_MAX: usize = 1 << 20;
 
 /// Limit: how long a client may take to read what it asked for.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Limit: a client that takes no bytes has this long to take the last ones, those that say goodbye.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Limit: the first frame of a connection has no payload; a reason for it that somebody may give is short.
+const FIRST_PAYLOAD_BYTES_MAX: usize = 1 << 10;
 
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
@@ -74,6 +82,26 @@ struct Outgoing {
     ends: Vec<usize>,
 }
 
+/// A frame that is on its way.
+#[derive(Debug)]
+struct Arriving {
+    /// When it began.
+    since: Instant,
+    /// When something of it came last.
+    latest: Instant,
+    /// Its sender has shown who it is.
+    is_admitted: bool,
+    /// Why its payload is thrown away.
+    refusal: Option<Error>,
+}
+
+impl Arriving {
+    fn now() -> Arriving {
+        let now = Instant::now();
+        Arriving { since: now, latest: now, is_admitted: false, refusal: None }
+    }
+}
+
 struct Connection<S> {
     state: Arc<State>,
     entry: Arc<Entry>,
@@ -83,6 +111,9 @@ struct Connection<S> {
     writer: WriteHalf<S>,
     decoder: Decoder,
     incoming: BytesMut,
+    arriving: Option<Arriving>,
+    /// What the payload on its way counts for.
+    share: BodyShare,
     outgoing: Outgoing,
     /// What the answers in `outgoing` count for.
     counts: Vec<Count>,
@@ -110,8 +141,10 @@ where
         version: String::new(),
         reader,
         writer,
-        decoder: Decoder::new(state.options.limits.body_bytes_max),
+        decoder: Decoder::new(FIRST_PAYLOAD_BYTES_MAX),
         incoming: BytesMut::with_capacity(READ_BUFFER_BYTES),
+        arriving: None,
+        share: BodyShare::none(&state.bodies),
         outgoing: Outgoing::default(),
         counts: Vec::new(),
         under_way: JoinSet::new(),
@@ -121,9 +154,11 @@ where
     let is_open = timeout(state.options.limits.greeting_timeout, connection.negotiate()).await;
     if is_open.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?? {
         entry.negotiated();
+        connection.decoder = Decoder::new(state.options.limits.body_bytes_max);
         connection.run().await?;
     }
-    connection.writer.shutdown().await
+    let closing = timeout(CLOSE_TIMEOUT, connection.writer.shutdown());
+    closing.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
@@ -132,7 +167,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         let frame = loop {
             match self.decoder.next(&mut self.incoming).map_err(broken)? {
                 Decoded::Frame(frame) => break frame,
-                Decoded::TooLarge(_) => return Err(io::ErrorKind::InvalidData.into()),
+                Decoded::Skipped(_) => return Err(io::ErrorKind::InvalidData.into()),
                 Decoded::Incomplete if self.read().await? == 0 => return Ok(false),
                 Decoded::Incomplete => {}
             }
@@ -169,24 +204,26 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             }
             let is_in_frame = self.decoder.is_in_frame(&self.incoming);
             if !is_in_frame && self.under_way.is_empty() {
+                self.arriving = None;
                 self.is_reading = self.rest(&entry).await?;
                 continue;
             }
-            let deadline = Instant::now() + self.state.options.limits.body_timeout;
-            let may_read = self.is_reading && self.has_room();
+            let is_open = self.is_reading && self.has_room();
+            let next_look = self.look_after_frame(is_open)?;
             self.incoming.reserve(READ_BUFFER_BYTES);
             tokio::select! {
-                read = self.reader.read_buf(&mut self.incoming), if may_read => {
+                read = self.reader.read_buf(&mut self.incoming), if is_open => {
                     self.is_reading = read? > 0;
+                    if let Some(arriving) = &mut self.arriving {
+                        arriving.latest = Instant::now();
+                    }
                 }
                 Some(done) = self.under_way.join_next() => self.finish(done),
                 verdict = entry.ended() => match verdict {
                     Verdict::Now => return Ok(()),
                     Verdict::Gracefully => self.is_reading = false,
                 },
-                () = tokio::time::sleep_until(deadline), if may_read && is_in_frame => {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
+                () = tokio::time::sleep_until(next_look), if is_open && self.arriving.is_some() => {}
             }
         }
     }
@@ -207,23 +244,87 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         }
     }
 
+    /// Ends the connection when the frame on its way takes too long; says when to look again. Between frames the watchdog
+    /// looks after idle connections, and while nothing is read no time passes.
+    fn look_after_frame(&mut self, is_open: bool) -> io::Result<Instant> {
+        let now = Instant::now();
+        if !is_open || !self.decoder.is_in_frame(&self.incoming) {
+            self.arriving = None;
+            return Ok(now);
+        }
+        let arriving = self.arriving.get_or_insert_with(Arriving::now);
+        let end = arriving.since + self.state.options.limits.body_timeout;
+        let stalled = arriving.latest + STALL_MAX_UNDER_PRESSURE;
+        let is_stalled = now >= stalled && self.share.budget().is_pressed();
+        if now >= end || is_stalled {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(end.min(if now >= stalled { now + STALL_MAX_UNDER_PRESSURE } else { stalled }))
+    }
+
     /// Starts every request that has arrived whole and for which there is room.
     async fn take_frames(&mut self) -> io::Result<()> {
         while self.has_room() {
             match self.decoder.next(&mut self.incoming).map_err(broken)? {
-                Decoded::Incomplete => return Ok(()),
-                Decoded::Frame(frame) => self.start(&frame, false).await?,
-                Decoded::TooLarge(frame) => self.start(&frame, true).await?,
+                Decoded::Incomplete if self.admit()? => return Ok(()),
+                Decoded::Incomplete => continue,
+                Decoded::Frame(frame) => self.start(&frame, None).await?,
+                Decoded::Skipped(frame) => {
+                    let refusal = self.arriving.as_mut().and_then(|it| it.refusal.take());
+                    let bytes_max = self.state.options.limits.body_bytes_max;
+                    let refusal = refusal.unwrap_or(Error::BodyTooLarge { bytes_max });
+                    self.start(&frame, Some(refusal)).await?;
+                }
             }
+            self.arriving = None;
         }
         Ok(())
     }
 
-    async fn start(&mut self, frame: &Frame, is_too_large: bool) -> io::Result<()> {
+    /// Looks at the head of a frame whose payload is on its way, once: only a sender that we know is given memory, and
+    /// only while there is some. Else the payload is thrown away, and the frame refused when it is over: then this says
+    /// false.
+    fn admit(&mut self) -> io::Result<bool> {
+        let Some((frame, length)) = self.decoder.awaited() else { return Ok(true) };
+        let arriving = self.arriving.get_or_insert_with(Arriving::now);
+        let checked = if arriving.is_admitted {
+            Ok(())
+        } else {
+            let request = request::to_http(frame, &self.version).map_err(broken)?.http;
+            request.and_then(|request| service::check_sender(&self.state, &request))
+        };
+        let n_bytes = self.incoming.len();
+        let admitted = checked.and_then(|()| self.share.grow_to(n_bytes));
+        match admitted {
+            Ok(()) if arriving.is_admitted => {}
+            Ok(()) => {
+                arriving.is_admitted = true;
+                self.incoming.reserve(length.saturating_sub(n_bytes));
+            }
+            Err(refusal) => {
+                arriving.refusal = Some(refusal);
+                drop(self.share.split());
+                self.decoder.skip();
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Begins with a request; one that is refused is answered at once.
+    async fn start(&mut self, frame: &Frame, refusal: Option<Error>) -> io::Result<()> {
         let DirectRequest { echo, http, may_run_inline } =
             request::to_http(frame, &self.version).map_err(broken)?;
-        let bytes_max = self.state.options.limits.body_bytes_max;
-        let http = if is_too_large { Err(Error::BodyTooLarge { bytes_max }) } else { http };
+        let mut share = self.share.split();
+        let counted = if frame.payload.len() > COUNTED_BYTES_MIN {
+            share.grow_to(frame.payload.len())
+        } else {
+            Ok(())
+        };
+        let http = match refusal {
+            Some(refusal) => Err(refusal),
+            None => counted.and(http),
+        };
         let request = match http {
             Ok(request) => request,
             Err(error) => {
@@ -237,6 +338,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             (Arc::clone(&self.state), Arc::clone(&self.entry), self.arrival);
         let mut answer = Box::pin(async move {
             let (response, count) = answer(&state, &entry, arrival, request).await;
+            drop(share);
             Answered { echo, response, count, n_bytes }
         });
         if may_run_inline {
