@@ -17,6 +17,7 @@ mod process;
 mod ranges;
 mod server;
 mod sim;
+mod soak;
 mod tally;
 mod test;
 mod tidy;
@@ -54,6 +55,8 @@ enum Command {
     PowerCut(disk_faults::PowerCutArguments),
     /// Damage the files of the store, and look whether that is refused or reported
     Damage(disk_faults::DamageArguments),
+    /// A mixed load with splits for a long time: memory, descriptors, threads and disk must level off
+    Soak(soak::SoakArguments),
     /// Simulate an account under load, relocations and crashes, one seed after another
     Sim(sim::SimArguments),
     /// Measure start, memory, reads, creates, growth, disk, scripts and queries, each against a baseline
@@ -99,6 +102,7 @@ fn run(command: Command) -> Result<()> {
         Command::Crash(arguments) => crash::run(&arguments),
         Command::PowerCut(arguments) => disk_faults::power_cut(&arguments),
         Command::Damage(arguments) => disk_faults::damage(&arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),

@@ -16,7 +16,7 @@
 
 mod attached;
 mod ledger;
-mod mover;
+pub(crate) mod mover;
 mod observe;
 mod site;
 mod transfers;
@@ -174,7 +174,10 @@ impl Harness {
             tasks.spawn(writer.run(account.clone()));
         }
         let choices = Env::fixed(self.choices.random_u64(), 0);
-        let mover = relocates.then(|| tokio::spawn(mover::run(account, choices)));
+        let mover = relocates.then(|| {
+            let plan = mover::Plan { container: CONTAINER, pause: Duration::ZERO };
+            tokio::spawn(mover::run(account, plan, choices))
+        });
         tokio::time::sleep(Duration::from_millis(load_ms)).await;
         server.kill()?;
         let mut n_acknowledged = 0;

@@ -1,20 +1,30 @@
 //! Splits, merges and moves ranges until the server is gone.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use model::Env;
 use serde_json::json;
 
-use super::CONTAINER;
 use crate::client::Account;
 use crate::ranges::Ranges;
 
 /// With more ranges than this it only merges and moves.
 const RANGES_MAX: usize = 8;
 
-/// Relocates without a pause and returns how often it succeeded.
-pub(super) async fn run(account: Account, choices: Env) -> Result<u64> {
+/// What is relocated, and how often.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    /// Where it is: `dbs/…/colls/…`.
+    pub(crate) container: &'static str,
+    /// Between two relocations.
+    pub(crate) pause: Duration,
+}
+
+/// Relocates and returns how often it succeeded.
+pub(crate) async fn run(account: Account, plan: Plan, choices: Env) -> Result<u64> {
     let mut n_done = 0;
-    let Ok(mut ranges) = Ranges::open(&account.authority, CONTAINER).await else {
+    let Ok(mut ranges) = Ranges::open(&account.authority, plan.container).await else {
         return Ok(n_done);
     };
     loop {
@@ -37,5 +47,8 @@ pub(super) async fn run(account: Account, choices: Env) -> Result<u64> {
             answer.text()
         );
         n_done += u64::from(answer.is_success());
+        if !plan.pause.is_zero() {
+            tokio::time::sleep(plan.pause).await;
+        }
     }
 }
