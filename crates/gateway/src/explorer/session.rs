@@ -91,7 +91,8 @@ where
     let (session, cookie) = if *method == Method::DELETE {
         (None, cookie.set("", 0))
     } else {
-        let body = body::read(body, BODY_BYTES_MAX, &state.options.limits).await?;
+        let limits = &state.options.limits;
+        let (body, _share) = body::read(body, BODY_BYTES_MAX, limits, Some(&state.bodies)).await?;
         let key = key(state, headers, &body)?;
         let end_ms = state.options.env.now_ms() + LIFETIME_SECONDS * 1000;
         let mut nonce = [0; NONCE_BYTES];
