@@ -82,7 +82,7 @@ impl Metrics {
         let mut out = Text(String::with_capacity(8 << 10));
         self.connections(&mut out);
         out.one(
-            "orrery_unread_answers",
+            "orrery_unread_answer_bytes",
             "gauge",
             "Bytes of answers that clients have not read yet.",
             waiting.answers,

@@ -708,36 +708,3 @@ async fn a_frame_has_so_much_time_however_it_drips() {
         timeout(LONG, drip).await.expect("it hangs");
     }
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_does_not_read_its_frames_is_cut_off() {
-    let impatient = |options: &mut gateway::GatewayOptions| {
-        options.limits.write_timeout = Duration::from_secs(1);
-    };
-    let server = Server::start_with(impatient).await.with_container().await;
-    let mut direct = Direct::connect(&server).await;
-    for n in 0..4 {
-        let made = direct.send(Frame::create("a", &item(&n.to_string(), 1 << 20))).await;
-        assert_eq!(made.status, 201);
-    }
-    let path = "/dbs/d/colls/c/docs";
-    for n in 0..30 {
-        let feed = Frame::signed(ITEM, READ_FEED, &Method::GET, path, WELL_KNOWN_KEY)
-            .text(0x2B, "[\"a\"]")
-            .number(0x04, u32::MAX);
-        direct.stream.write_all(&feed.bytes(n)).await.unwrap();
-    }
-    direct.stream.flush().await.unwrap();
-    let unread = async || {
-        let text = server.send(Call::get("/metrics").unsigned()).await.text();
-        let line = text.lines().find_map(|it| it.strip_prefix("orrery_unread_answer_bytes "));
-        line.and_then(|bytes| bytes.parse::<usize>().ok()).unwrap()
-    };
-    let is = async |expected: fn(usize) -> bool| {
-        while !expected(unread().await) {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    timeout(LONG, is(|bytes| bytes > 0)).await.expect("something waits");
-    timeout(2 * LONG, is(|bytes| bytes == 0)).await.expect("the memory is free again");
-}
