@@ -22,12 +22,17 @@ pub(crate) fn target() -> PathBuf {
 
 /// A fresh folder under the target folder that removes itself: same disk as real data, never committed.
 pub(crate) fn scratch(name: &str) -> Result<tempfile::TempDir> {
-    let parent = target().join("xtask");
-    std::fs::create_dir_all(&parent).with_context(|| parent.display().to_string())?;
     tempfile::Builder::new()
         .prefix(name)
-        .tempdir_in(&parent)
+        .tempdir_in(scratch_parent()?)
         .context("cannot make a scratch folder")
+}
+
+/// Where such folders are.
+pub(crate) fn scratch_parent() -> Result<PathBuf> {
+    let parent = target().join("xtask");
+    std::fs::create_dir_all(&parent).with_context(|| parent.display().to_string())?;
+    Ok(parent)
 }
 
 /// `cargo`, in the root, by the same toolchain that runs us.

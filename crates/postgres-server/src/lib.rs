@@ -165,6 +165,20 @@ impl Server {
         self.control(&["promote"])
     }
 
+    /// From now on connections may be encrypted, with this certificate and key, both PEM.
+    pub fn use_tls(&self, certificate: &str, key: &str) -> Result<()> {
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let path = self.data.join(name);
+            std::fs::write(&path, text)?;
+            let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(&path, only_owner)?;
+            self.owner.give(&path)?;
+        }
+        let conf = self.data.join("postgresql.conf");
+        writeln!(std::fs::OpenOptions::new().append(true).open(conf)?, "ssl = on")?;
+        self.control(&["reload"])
+    }
+
     /// The process of the server.
     pub fn process_id(&self) -> Result<u32> {
         let text = std::fs::read_to_string(self.data.join("postmaster.pid"))?;

@@ -240,6 +240,45 @@ fn acknowledged_entries_are_on_the_standby_that_is_promoted() {
 }
 
 #[test]
+fn connections_are_encrypted_and_the_other_side_is_asked_who_it_is() {
+    on_own_server(&[], |server| async move {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        server.use_tls(&made.cert.pem(), &made.signing_key.serialize_pem()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: String| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let right = file("right.pem", made.cert.pem());
+        let wrong = file("wrong.pem", other.cert.pem());
+        let empty = file("empty.pem", String::new());
+        let client = connect(&server.url("postgres")).await;
+        until(&client, "SELECT current_setting('ssl') = 'on'").await;
+        let url = |mode: &str| format!("{}?application_name=tls&{mode}", server.url("postgres"));
+        let is_encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                            WHERE application_name = 'tls'";
+        for mode in ["sslmode=require", &format!("sslmode=verify-full&sslrootcert={right}")] {
+            let engine = start(&url(mode)).await.unwrap();
+            let found: bool = client.query_one(is_encrypted, &[]).await.unwrap().get(0);
+            assert!(found, "{mode}");
+            drop(engine);
+        }
+        // A stranger, nobody that the system knows, and nobody at all.
+        let refused = [
+            format!("sslmode=verify-full&sslrootcert={wrong}"),
+            "sslmode=verify-full".to_owned(),
+            format!("sslrootcert={empty}"),
+        ];
+        for mode in refused {
+            let error = start(&url(&mode)).await.unwrap_err().to_string();
+            assert!(error.contains("certificate"), "{mode}: {error}");
+        }
+    });
+}
+
+#[test]
 fn engines_that_forget_are_refused() {
     on_database(&["synchronous_commit = off"], |url| async move {
         let error = start(&url).await.unwrap_err();

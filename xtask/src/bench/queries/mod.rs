@@ -16,6 +16,7 @@ mod workload;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use postgres_server::Installation;
 use serde_json::Value;
 
 use super::cpu_pinning::CpuPinning;
@@ -75,8 +76,8 @@ struct Sides<'b> {
 
 pub(crate) async fn measure(bench: &Bench, table: &mut Table) -> Result<()> {
     let n_items = bench.n_items_large;
-    let mut postgres = if let Some(found) = Postgres::find() {
-        Some(found.start(n_items, &bench.env).await?)
+    let mut postgres = if let Some(found) = Installation::find() {
+        Some(Postgres::start(&found, n_items, &bench.env).await?)
     } else {
         println!(
             "queries: no column for PostgreSQL, which is not installed (apt install postgresql)"

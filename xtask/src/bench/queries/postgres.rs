@@ -1,13 +1,10 @@
 //! PostgreSQL from the distribution's package, started on a loopback port with a folder of its own.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use model::Env;
+use postgres_server::{Installation, Server, Stop};
 use serde_json::Value;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
@@ -15,23 +12,14 @@ use super::Answer;
 use super::workload::{self, ALL, INDEXED, Workload};
 use crate::workspace;
 
-/// Where Debian puts one folder per version.
-const FOLDER: &str = "/usr/lib/postgresql";
-const READY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The table that the queries name.
 const TABLE: &str = "items";
 /// Rows that are sent in one piece while loading.
 const CHUNK: u64 = 500;
 
-/// Programs that are installed.
-pub(super) struct Installation {
-    programs: PathBuf,
-}
-
 /// A running server with all items in one table, and on demand in several that make up another.
 pub(super) struct Postgres {
-    server: Running,
-    port: u16,
+    server: Server,
     one: Asked,
     partitioned: Option<Asked>,
     parts: Vec<Asked>,
@@ -55,31 +43,20 @@ pub(super) enum Tables {
     Parts,
 }
 
-/// A server process. Dropping it kills it.
-struct Running {
-    child: Child,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 impl Postgres {
-    /// The newest version that is installed.
-    pub(super) fn find() -> Option<Installation> {
-        let versions = std::fs::read_dir(FOLDER).ok()?.filter_map(Result::ok);
-        let programs = versions.map(|it| it.path().join("bin"));
-        let version = |it: &PathBuf| {
-            let folder =
-                it.parent().and_then(Path::file_name).map(|it| it.to_string_lossy().into_owned());
-            folder.and_then(|it| it.parse::<u32>().ok())
-        };
-        let programs = programs.filter(|it| it.join("postgres").exists()).max_by_key(version)?;
-        Some(Installation { programs })
+    /// A server with these items.
+    pub(super) async fn start(
+        installation: &Installation,
+        n_items: u64,
+        env: &Env,
+    ) -> Result<Postgres> {
+        let buffers = format!("shared_buffers={}MB", cache_mb());
+        // As its documentation suggests for a server of its own; loading need not be safe.
+        let settings = [&buffers, "synchronous_commit=off", "max_wal_size=8GB"];
+        let server = installation.start_in(&workspace::scratch_parent()?, &settings)?;
+        load(&connect(&server).await?, n_items, env).await?;
+        let one = Asked::connect(&server, TABLE).await?;
+        Ok(Postgres { server, one, partitioned: None, parts: Vec::new() })
     }
 
     /// The rows of a query, each the JSON of its text.
@@ -124,9 +101,9 @@ impl Postgres {
         }
         client.batch_execute(&format!("INSERT INTO parts SELECT doc FROM {TABLE}")).await?;
         index(client, "parts").await?;
-        self.partitioned = Some(Asked::connect(self.port, "parts", env).await?);
+        self.partitioned = Some(Asked::connect(&self.server, "parts").await?);
         for part in 0..n {
-            self.parts.push(Asked::connect(self.port, &format!("part_{part}"), env).await?);
+            self.parts.push(Asked::connect(&self.server, &format!("part_{part}")).await?);
         }
         let taken = env.monotonic().saturating_sub(begin);
         println!("queries: divided into {n} tables in PostgreSQL in {:.1} s", taken.as_secs_f64());
@@ -134,60 +111,14 @@ impl Postgres {
     }
 
     pub(super) fn stop(self) -> Result<()> {
-        let mut server = self.server;
         drop((self.one, self.partitioned, self.parts));
-        // SIGINT: it does not wait for the client to leave, whose task cannot run while this thread waits.
-        let id = server.child.id().to_string();
-        ensure!(
-            Command::new("kill").args(["-INT", &id]).status()?.success(),
-            "cannot stop PostgreSQL"
-        );
-        server.child.wait().context("cannot wait for PostgreSQL")?;
-        Ok(())
-    }
-}
-
-impl Installation {
-    pub(super) async fn start(self, n_items: u64, env: &Env) -> Result<Postgres> {
-        let folder = workspace::scratch("postgres")?;
-        let data = folder.path().join("data");
-        std::fs::create_dir(&data)?;
-        let owner = Owner::of_server()?;
-        owner.give(folder.path())?;
-        owner.give(&data)?;
-        let mut init = owner.command(&self.programs.join("initdb"));
-        init.args([
-            "--no-sync",
-            "--auth=trust",
-            "--username=bench",
-            "--encoding=UTF8",
-            "--locale=C",
-            "-D",
-        ]);
-        let made = init.arg(&data).output().context("cannot run initdb")?;
-        ensure!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
-        let port = free_port()?;
-        let mut serve = owner.command(&self.programs.join("postgres"));
-        serve
-            .arg("-D")
-            .arg(&data)
-            .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-k", ""])
-            // As its documentation suggests for a server of its own; loading need not be safe.
-            .args(["-c", &format!("shared_buffers={}MB", cache_mb())])
-            .args(["-c", "synchronous_commit=off", "-c", "max_wal_size=8GB"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let child = serve.spawn().context("cannot start PostgreSQL")?;
-        let server = Running { child, _folder: folder };
-        load(&connect(port, env).await?, n_items, env).await?;
-        let one = Asked::connect(port, TABLE, env).await?;
-        Ok(Postgres { server, port, one, partitioned: None, parts: Vec::new() })
+        self.server.stop(Stop::Fast)
     }
 }
 
 impl Asked {
-    async fn connect(port: u16, table: &str, env: &Env) -> Result<Asked> {
-        let client = connect(port, env).await?;
+    async fn connect(server: &Server, table: &str) -> Result<Asked> {
+        let client = connect(server).await?;
         let mut statements = Vec::new();
         for workload in ALL {
             let text = workload.postgres.replace(TABLE, table);
@@ -208,20 +139,11 @@ impl Asked {
     }
 }
 
-async fn connect(port: u16, env: &Env) -> Result<Client> {
-    let settings = format!("host=127.0.0.1 port={port} user=bench dbname=postgres");
-    let end = env.monotonic() + READY_TIMEOUT;
-    loop {
-        match tokio_postgres::connect(&settings, NoTls).await {
-            Ok((client, connection)) => {
-                // Ends with the client.
-                tokio::task::spawn(connection);
-                return Ok(client);
-            }
-            Err(error) if env.monotonic() > end => bail!("PostgreSQL is not ready: {error}"),
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
+async fn connect(server: &Server) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(&server.url("postgres"), NoTls).await?;
+    // Ends with the client.
+    tokio::task::spawn(connection);
+    Ok(client)
 }
 
 /// Fills the table, then makes the indexes: the way that is best for PostgreSQL.
@@ -258,10 +180,6 @@ async fn index(client: &Client, table: &str) -> Result<()> {
     Ok(client.batch_execute(&format!("VACUUM ANALYZE {table}")).await?)
 }
 
-fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
 /// Memory for data that was read: a quarter of the machine's, which PostgreSQL's documentation suggests. Both sides have it.
 pub(super) fn cache_mb() -> u64 {
     memory_mb() / 4
@@ -274,37 +192,25 @@ fn memory_mb() -> u64 {
     kib.unwrap_or(4_u64 << 20) / 1024
 }
 
-/// Who runs the server: it refuses to run as root, so root lends it the package's own user.
-struct Owner(Option<(u32, u32)>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Owner {
-    fn of_server() -> Result<Owner> {
-        let own = std::fs::metadata("/proc/self").context("no /proc")?;
-        if std::os::unix::fs::MetadataExt::uid(&own) != 0 {
-            return Ok(Owner(None));
+    /// Loads, divides and asks, like the benchmark; skipped where PostgreSQL is not installed.
+    #[tokio::test]
+    async fn the_server_answers_alike_in_one_table_and_in_parts() {
+        let Some(installation) = Installation::find() else { return };
+        let env = Env::system();
+        let mut postgres = Postgres::start(&installation, 1_000, &env).await.unwrap();
+        postgres.divide(2, &env).await.unwrap();
+        let workload = &ALL[0];
+        let mut answers = Vec::new();
+        for tables in [Tables::One, Tables::Partitioned, Tables::Parts] {
+            let answer = postgres.ask(tables, workload, 1, &env).await.unwrap();
+            answers.push(workload.normal(&answer.rows));
         }
-        let users = std::fs::read_to_string("/etc/passwd").context("no list of users")?;
-        let user = users.lines().find(|line| line.starts_with("postgres:"));
-        let mut fields = user.context("there is no user postgres")?.split(':').skip(2);
-        let mut id = || fields.next().and_then(|it| it.parse().ok()).context("a user without ids");
-        Ok(Owner(Some((id()?, id()?))))
-    }
-
-    fn give(&self, folder: &Path) -> Result<()> {
-        if let Some((user, group)) = self.0 {
-            std::os::unix::fs::chown(folder, Some(user), Some(group))?;
-        }
-        Ok(())
-    }
-
-    fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        if let Some((user, group)) = self.0 {
-            std::os::unix::process::CommandExt::uid(&mut command, user);
-            std::os::unix::process::CommandExt::gid(&mut command, group);
-        }
-        // Somewhere that this user may be in.
-        command.current_dir("/").stdin(Stdio::null());
-        command
+        assert!(!answers[0].is_empty() && answers[0] == answers[1] && answers[1] == answers[2]);
+        assert_eq!(postgres.process_ids().len(), 4);
+        postgres.stop().unwrap();
     }
 }
