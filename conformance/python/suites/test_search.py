@@ -134,3 +134,13 @@ async def test_ranks_are_fused(ask):
     found = names(await ask(query))
     assert sorted(found) == sorted(scores)
     assert [round(scores[name], 9) for name in found] == sorted((round(s, 9) for s in scores.values()), reverse=True)
+
+
+async def test_weights_of_ranks_may_be_parameters(ask):
+    clause = "ORDER BY RANK RRF(FullTextScore(c.text, 'comet'), VectorDistance(c.v, @target), {})"
+    query = "SELECT TOP 12 c.id FROM c WHERE c.n < 12 " + clause
+    target = {"name": "@target", "value": TARGET}
+    written = await ask(query.format("[1, 0.5]"), parameters=[target])
+    given = await ask(query.format("@weights"), parameters=[target, {"name": "@weights", "value": [1, 0.5]}])
+    assert len(given) == 12
+    assert names(given) == names(written)
