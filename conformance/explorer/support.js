@@ -65,7 +65,7 @@ export async function accessibility(it, name) {
 
 function signature(method, path) {
   const parts = path.split('?')[0].split('/').filter(Boolean).map(decodeURIComponent), odd = parts.length % 2, date = new Date().toUTCString();
-  const kind = parts[odd ? parts.length - 1 : parts.length - 2] ?? '', link = parts.slice(0, odd ? -1 : undefined).join('/');
+  const kind = parts[odd ? parts.length - 1 : parts.length - 2] ?? '', link = kind === 'offers' ? (parts[1] ?? '').toLowerCase() : parts.slice(0, odd ? -1 : undefined).join('/');
   const sig = createHmac('sha256', Buffer.from(key, 'base64')).update(`${method.toLowerCase()}\n${kind}\n${link}\n${date.toLowerCase()}\n\n`).digest('base64');
   return { 'x-ms-date': date, 'x-ms-version': '2020-07-15', authorization: encodeURIComponent(`type=master&ver=1.0&sig=${sig}`) };
 }

@@ -46,7 +46,7 @@ function judge(path, values, n) {
 export function create() {
   let text = SAMPLE, chosen = ['/customer'], places = [], found = new Map(), n = 0, asked = 0, ru = 400;
   const ink = h('pre', { class: 'ink', 'aria-hidden': 'true' }), area = h('textarea', { class: 'src', 'aria-label': 'Items as JSON', spellcheck: false, value: text });
-  const list = h('ul', { class: 'props', role: 'group', 'aria-label': 'Partition key' }), verdict = h('p', { class: 'verdict', role: 'status' }), code = h('div', {}), wrong = h('p', { class: 'bad', role: 'alert' });
+  const list = h('div', { class: 'props', role: 'group', 'aria-label': 'Partition key' }), verdict = h('p', { class: 'verdict', role: 'status' }), code = h('div', {}), wrong = h('p', { class: 'bad', role: 'alert' });
   const db = h('input', { type: 'text', value: last()?.db || world.databases[0] || 'shop', required: true, list: 'dbs' }), name = h('input', { type: 'text', value: '' }), rate = h('input', { type: 'text', class: 'short', value: '400', inputmode: 'numeric' });
   let kind = 'manual';
   const ranges = () => Math.max(1, Math.ceil(ru / RANGE_RU_MAX));
@@ -85,7 +85,7 @@ export function create() {
     }
     chosen = chosen.filter((p) => found.has(p));
     if (!chosen.length && found.size) chosen = [[...found.keys()].find((p) => p !== '/id') || [...found.keys()][0]];
-    list.replaceChildren(...[...found].map(([path, values]) => h('li', {}, h('button', { type: 'button', role: 'checkbox', 'data-path': path, 'aria-checked': String(chosen.includes(path)), onclick: (e) => pick(path, e.shiftKey || e.ctrlKey) },
+    list.replaceChildren(...[...found].map(([path, values]) => h('div', {}, h('button', { type: 'button', role: 'checkbox', 'data-path': path, 'aria-checked': String(chosen.includes(path)), onclick: (e) => pick(path, e.shiftKey || e.ctrlKey) },
       h('span', { class: 'code strong' }, shown(path, 40), chosen.length > 1 && chosen.includes(path) ? ` ${chosen.indexOf(path) + 1}` : ''), h('span', { class: 'code dim hash' }, ''), h('span', { class: 'dim' }, judge(path, values, n)[0], ', such as ', h('bdi', { class: 'code' }, shown(keyText([[...values.values()][0]]), 24)))))));
     if (found.size) verdict.textContent = chosen.length > 1 ? `Hierarchical: ${chosen.join(', then ')}. Queries by the first level ask few ranges; one value of it may grow beyond a range.` : judge(chosen[0], found.get(chosen[0]), n)[1];
     code.replaceChildren(asCode(null, curlWire('POST', `dbs/${enc(db.value)}/colls`, request(), headers())));

@@ -3,17 +3,17 @@ import { pct, clock, int, shown, dec } from './dom.js';
 import { keyText } from './json.js';
 import { placeOf, RANGE_RU_MAX } from './world.js';
 
-// Thresholds: a key that makes half of a range's charge is its cause; a range below a quarter of its budget is calm.
-const KEY_SHARE = 0.5, CALM = 0.25, HOT = 0.75, UNEVEN = 3;
+// Thresholds: a pause of three rows ends no story; a key that makes half of a range's charge is its cause; a range below a quarter of its budget is calm.
+const GAP_MAX = 3, KEY_SHARE = 0.5, CALM = 0.25, HOT = 0.75, UNEVEN = 3;
 
 /** Since which row a slice has carried more than half of its range. */
 function since(data, x, range) {
-  let first = null;
+  let first = null, gap = 0;
   for (let y = data.rows - 1; y >= 0; y--) {
     const a = Math.floor(range.lo * 256), b = Math.max(a + 1, Math.ceil(range.hi * 256));
     let sum = 0; for (let i = a; i < b && i < 256; i++) sum += data.ru[y * 256 + i];
-    if (!sum || data.ru[y * 256 + x] < sum * KEY_SHARE) { if (y < data.rows - 1) break; continue; }
-    first = y;
+    if (!sum || data.ru[y * 256 + x] < sum * KEY_SHARE) { gap += 1; if (gap > GAP_MAX) break; continue; }
+    first = y; gap = 0;
   }
   return first;
 }

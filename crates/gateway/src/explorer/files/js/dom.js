@@ -86,6 +86,7 @@ export function word(key, text = key) {
 }
 
 export function toast(text, bad = false) {
+  document.querySelector('.toast')?.remove();
   const box = h('div', { class: bad ? 'toast wrong' : 'toast' }, shown(text, 400));
   (document.querySelector('dialog[open]') || document.body).append(box);
   say(text);

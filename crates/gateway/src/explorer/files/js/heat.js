@@ -46,7 +46,7 @@ export default function heat(root, at) {
     if (!data) return;
     over.style.left = `${ctx.gl}px`; over.style.top = `${TOP}px`; paint(ctx.W);
     const v = view(), X = (place) => ((place * 256 - v.x0) / (v.x1 - v.x0)) * ctx.W, Y = (y) => TOP + ((y - v.y0) * H) / (v.y1 - v.y0), yMs = (ms) => Y((ms / 1000 - data.from) / data.seconds), inside = (x) => x >= -1 && x <= ctx.W + 1, every = Math.max(1, Math.round((v.y1 - v.y0) / 7));
-    for (let y = v.y0 + Math.floor(every / 2); y < v.y1; y += every) { ctx.left(Y(y) + 4, span === '7 d' ? when(msOf(y)).split(' ').slice(0, 2).join(' ') : label(y), 'dim'); ctx.add(s('line', { class: 'tick', x1: -5, x2: 0, y1: Y(y), y2: Y(y) })); }
+    for (let y = v.y0 + Math.floor(every / 2); y < v.y1; y += every) { if (Math.abs(Y(y) - Y(cross.y + .5)) > 13) ctx.left(Y(y) + 4, span === '7 d' ? when(msOf(y)).split(' ').slice(0, 2).join(' ') : label(y), 'dim'); ctx.add(s('line', { class: 'tick', x1: -5, x2: 0, y1: Y(y), y2: Y(y) })); }
     drawCuts(ctx, v, X, Y, yMs, inside);
     drawCauses(ctx, v, Y, yMs);
     ctx.left(TOP + H + 4, ago ? '' : 'now');

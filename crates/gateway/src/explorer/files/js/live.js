@@ -8,7 +8,7 @@ import { gauges } from './gauges.js';
 import { Feed } from './feed.js';
 import { lab } from './lab.js';
 import { keyLink } from './palette.js';
-import { asCode, curlManage } from './code.js';
+import { asCode, curlManage, curlWire } from './code.js';
 
 // Limits: rows kept of each tail; the refused of the last minute by key; what is shown of a change.
 const KEPT_MAX = 500, DRAWN_MAX = 100, PARTS_MAX = 6;
@@ -39,7 +39,7 @@ export default function live(root, at) {
         : h('tr', { class: r.status === 429 ? 'hotrow' : '' }, h('td', { class: 'dim' }, clock(r.atMs, true)), h('td', { class: 'n' }, r.range === null || r.range === undefined ? '–' : r.range), h('td', {}, shown(r.operation, 30)), h('td', { class: 'code' }, h('bdi', {}, shown(r.key, 40))), h('td', {}, r.status >= 400 ? h('b', { class: r.status === 429 ? 'bad' : '' }, r.status) : r.status), h('td', { class: 'n' }, `${dec(r.charge ?? 0, 2)} RU`), h('td', { class: 'n' }, `${dec(r.ms ?? 0, 1)} ms`)))))));
     if (!list.length) box.append(h('p', { class: 'none' }, failed || (tail === 'feed' ? `Nothing changed${range === null ? '' : ` in range ${range}`} yet.` : `No request${range === null ? '' : ` to range ${range}`} yet.`)));
     note.textContent = tail === 'feed' ? (keepsAll ? 'All versions, with the image before a delete where it is kept; other changes beside what was seen here before.' : 'Latest versions: set a change feed policy to see deletes and images before. Changes stand beside what was seen here before.') : `Of ${c.id}, at most 200 a second${missed ? `; ${plural(missed, 'request')} were not shown` : ''}.`;
-    code.replaceChildren(tail === 'feed' ? asCode(null, curlManage('GET', `${collPath(c.db, c.name)}/ranges`)) : asCode(null, curlManage('GET', 'events?requests=1')));
+    code.replaceChildren(tail === 'feed' ? asCode(null, curlWire('GET', `${collPath(c.db, c.name)}/docs`, undefined, { 'a-im': 'Incremental feed', 'x-ms-documentdb-partitionkeyrangeid': range ?? c.ranges[0]?.id ?? '0', ...(from === 'now' ? { 'if-none-match': '*' } : {}) })) : asCode(null, curlManage('GET', 'events?requests=1')));
   }
   function drawWho() {
     const now = Date.now();

@@ -71,6 +71,7 @@ export default function map(root, at) {
   async function commit() {
     if (!draft) return;
     const { id } = draft, body = splitBody();
+    if (body) (c.splitAt ||= new Map()).set(id, draft.at);
     draft = null; redraw();
     await act(`ranges/${id}/split`, body, `Range ${id} begins to split.`);
   }

@@ -10,7 +10,7 @@ export function drawFront(ctx, c, y, job, ticked) {
   const from = c.ranges.filter((r) => job.sources.includes(r.id));
   if (!from.length) return;
   const lo = Math.min(...from.map((r) => r.lo)), hi = Math.max(...from.map((r) => r.hi)), x0 = ctx.x(lo), x1 = ctx.x(hi), done = job.progress ?? 0;
-  const split = job.kind === 'split' && typeof job.at === 'number', at = split ? ctx.x(job.at) : x1, front = x0 + (x1 - x0) * done, lane = y + BAND + 5;
+  const point = job.at ?? c.splitAt?.get(job.sources[0]), split = job.kind === 'split' && typeof point === 'number', at = split ? ctx.x(point) : x1, front = x0 + (x1 - x0) * done, lane = y + BAND + 5;
   const was = ticked && job.prev !== undefined ? x0 + (x1 - x0) * job.prev : front;
   const glide = (a, b, start) => (b > start + 1 && a < b ? { '--from': String(Math.max(0, (Math.max(a, start) - start) / (b - start))) } : {});
   ctx.add(s('rect', { class: 'lane', x: x0 + .5, y: lane, width: Math.max(1, at - x0 - 1), height: 9 }), split ? s('rect', { class: 'lane', x: at + .5, y: lane, width: Math.max(1, x1 - at - 1), height: 9 }) : null,
@@ -28,7 +28,7 @@ export { STEPS };
 export function drawBytes(ctx, c, y, limit, draft) {
   const top = Math.max(1, ...c.ranges.map((r) => r.bytes)), shows = limit && top > limit / 20, scale = BAR / ((shows ? limit : top) * 1.12);
   if (shows) { const lim = y + BAR - limit * scale; ctx.add(s('line', { class: 'limit', x1: 0, x2: ctx.W, y1: lim, y2: lim })); ctx.right(lim + 4, `splits at ${bytes(limit)}`); ctx.left(lim + 4, bytes(limit), 'dim'); }
-  else { ctx.left(y + BAR - top * scale + 4, bytes(top), 'dim'); if (limit) ctx.right(y + BAR - top * scale + 4, `splits at ${bytes(limit)}`, 'dim'); }
+  else { if (top > 1) ctx.left(y + BAR - top * scale + 4, bytes(top), 'dim'); if (limit) ctx.right(y + BAR - top * scale + 4, `splits at ${bytes(limit)}`, 'dim'); }
   ctx.left(y + BAR + 1, '0', 'dim');
   let thin = '';
   for (const r of c.ranges) {

@@ -110,7 +110,13 @@ export default function query(root, at) {
       const done = await call('PUT', base, { body: doc, headers: { 'content-type': 'application/json', 'if-match': JSON.parse(answer.text)._etag } });
       define(c, JSON.parse(done.text));
       const was = cost?.total ?? null;
-      toast('Index added. Items that are there already are indexed now; the query runs again.');
+      // items that are there already are indexed in the background: the comparison waits for it, for a while
+      for (let i = 0; i < 50 && at.alive; i += 1) {
+        const progress = (await call('GET', base, { headers: { 'x-ms-documentdb-populatequotainfo': 'True' } })).headers.get('x-ms-documentdb-collection-index-transformation-progress');
+        if (progress === null || Number(progress) >= 100) break;
+        await new Promise((done) => { setTimeout(done, 200); });
+      }
+      toast('Index added. The query runs again.');
       await run(); before = was; if (at.alive) draw();
     } catch (error) { toast(error.message, true); }
   }
