@@ -339,8 +339,20 @@ async fn with_the_well_known_key_no_other_host_is_served() {
         ("a.localhost", 200),
         ("host.docker.internal", 200),
         ("db.example:18081", 200),
+        ("[::1]:8081", 200),
+        ("10.1.2.3:8081", 200),
+        ("LOCALHOST.:8081", 200),
+        ("a.b.localhost:8081", 200),
+        ("cosmos_db:8081", 200),
+        ("DB.example", 200),
         ("evil.example", 421),
         ("evil.example:8081", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("evillocalhost.example", 421),
+        ("evil.db.example", 421),
+        ("db.example.evil.example", 421),
+        ("x.host.docker.internal", 421),
     ] {
         for call in [Call::get("/dbs"), Call::get("/metrics").unsigned()] {
             let answer = server.send(call.header("host", host)).await;

@@ -15,6 +15,7 @@ use crate::packaging::CompletionsArguments;
 use crate::partitions::{MergeArguments, MoveArguments, PartitionsArguments, SplitArguments};
 use crate::rekey::RekeyArguments;
 use crate::repartition::RepartitionCommand;
+use crate::top::TopArguments;
 
 /// The folder used when `--data` is not given.
 pub(crate) const DATA_DEFAULT: &str = "orrery-data";
@@ -53,7 +54,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Serve the account (the default)
     #[command(after_help = EXAMPLES)]
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Drop every database in a data folder whose server is stopped; the certificate stays
     Reset(ResetArguments),
     /// Print the server's certificate as PEM, making it first if there is none
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Keys(KeyArguments),
     /// Show the physical partitions of a running server: ranges, sizes, heat
     Partitions(PartitionsArguments),
+    /// Watch the busiest physical partitions of a running server
+    Top(TopArguments),
     /// Split a physical partition of a running server
     Split(SplitArguments),
     /// Merge two neighbouring physical partitions of a running server

@@ -7,15 +7,16 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::remote::{AccountArguments, block_on};
-use crate::{output, partitions};
+use crate::{output, partitions, size};
 
 const EXAMPLES: &str = "\
 Examples:
   orrery explain shop/orders \"SELECT * FROM c WHERE c.customer = 7\"
   orrery explain shop/orders \"SELECT * FROM c WHERE c.total > @t\" --parameter @t=100
   orrery explain shop/orders \"SELECT * FROM c WHERE c.open\" --partition-key '[\"berlin\"]'
+  orrery explain shop/orders \"SELECT * FROM c WHERE c.total > 9\" --analyze
 
-The query does not run. Read a plan from below.
+The query does not run without --analyze. Read a plan from below.
   seek                          items with certain terms in the index
   intersection, union           several seeks
   scan                          every item is read, and the filter looked at
@@ -45,6 +46,14 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "JSON", value_parser = json_array)]
     partition_key: Option<Value>,
 
+    /// Run the query, and tell what it took: by range and by part of the price
+    #[arg(long)]
+    analyze: bool,
+
+    /// Request units after which --analyze begins no further page
+    #[arg(long, value_name = "RU", requires = "analyze")]
+    max_charge: Option<f64>,
+
     /// Print the answer of the server as JSON
     #[arg(long)]
     json: bool,
@@ -66,8 +75,16 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<()> {
     let account = arguments.account.open()?;
     let path = format!("{}/explain", partitions::path(&arguments.container)?);
     let mut body = json!({"query": arguments.query, "parameters": arguments.parameter});
-    if let (Some(key), Value::Object(body)) = (&arguments.partition_key, &mut body) {
-        body.insert("partitionKey".to_owned(), key.clone());
+    if let Value::Object(body) = &mut body {
+        let max_charge = arguments.max_charge.map(Value::from);
+        let analyze = arguments.analyze.then(|| Value::from(true));
+        for (name, value) in [
+            ("partitionKey", arguments.partition_key.clone()),
+            ("analyze", analyze),
+            ("maxCharge", max_charge),
+        ] {
+            body.extend(value.map(|value| (name.to_owned(), value)));
+        }
     }
     let answer = block_on(async {
         account.tell(&path, &body).await.map_err(|error| in_the_text(error, &arguments.query))
@@ -149,7 +166,59 @@ fn picture(container: &str, answer: &Value) -> String {
             let _ = writeln!(text, "{title}   {}", paths.join("   "));
         }
     }
+    if let Some(analyzed) = answer.get("analyze") {
+        text.push_str(&took(analyzed));
+    }
     text
+}
+
+/// What a run took: a line for each range, a column for each part of the price.
+fn took(analyzed: &Value) -> String {
+    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_f64);
+    let list = |value: &Value, name: &str| {
+        value.get(name).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let n_pages = list(analyzed, "pages").len();
+    let noun = if n_pages == 1 { "page" } else { "pages" };
+    let open = if analyzed["isComplete"] == true { "" } else { ", not to its end" };
+    let [charge, ms] = ["charge", "totalMs"].map(|name| number(analyzed, name).unwrap_or(0.0));
+    let [items, bytes, rows] =
+        ["items", "bytes", "rows"].map(|name| analyzed.get(name).and_then(Value::as_u64));
+    let mut text = format!(
+        "took   {charge:.2} RU, {n_pages} {noun}{open}, {ms:.1} ms: {} items ({}) read, {} rows\n",
+        items.unwrap_or(0),
+        size::show(bytes.unwrap_or(0)),
+        rows.unwrap_or(0),
+    );
+    let parts = list(analyzed, "parts");
+    let name = |part: &Value| part["name"].as_str().unwrap_or_default().to_owned();
+    let names: Vec<String> = parts.iter().map(name).collect();
+    let mut line = |first: &str, cells: &[String]| {
+        let _ = write!(text, "  {first:<6}");
+        for (cell, width) in cells.iter().zip(std::iter::once(9).chain(widths(&names))) {
+            let _ = write!(text, " {cell:>width$}");
+        }
+        text.push('\n');
+    };
+    let head: Vec<String> = std::iter::once("RU".to_owned()).chain(names.iter().cloned()).collect();
+    line("range", &head);
+    let cells = |value: &Value| -> Vec<String> {
+        let parts = list(value, "parts");
+        let of = |wanted: &String| parts.iter().find(|part| name(part) == *wanted);
+        let charge = |value: &Value| format!("{:.4}", number(value, "charge").unwrap_or(0.0));
+        let each = names.iter().map(|name| of(name).map_or_else(|| "-".to_owned(), charge));
+        std::iter::once(charge(value)).chain(each).collect()
+    };
+    for range in list(analyzed, "ranges") {
+        line(range["id"].as_str().unwrap_or("-"), &cells(&range));
+    }
+    line("all", &cells(analyzed));
+    text
+}
+
+/// Columns are as wide as their names, and wide enough for a charge.
+fn widths(names: &[String]) -> impl Iterator<Item = usize> {
+    names.iter().map(|name| name.len().max(8))
 }
 
 /// The ids of ranges by their plan, in the order of the first of each.
@@ -196,6 +265,27 @@ mod tests {
         assert_eq!(shown(8, 10, "SELECT\n'𝄞' x\n y"), "Bad.\n  '𝄞' x\n   ^", "a pair of units");
         assert_eq!(shown(6, 6, "SELECT"), "Bad.\n  SELECT\n        ^", "something is missing");
         assert_eq!(pointed(&json!({"message": "x"}), ""), None);
+    }
+
+    #[test]
+    fn what_a_run_took_is_a_table() {
+        let part = |name: &str, charge: f64| json!({"name": name, "count": 1, "charge": charge});
+        let analyzed = json!({
+            "isComplete": false, "charge": 5.125, "totalMs": 1.25, "items": 3, "bytes": 300, "rows": 2,
+            "pages": [{}, {}], "parts": [part("visit", 4.5), part("rowProperties", 0.625)],
+            "ranges": [
+                {"id": "0", "charge": 2.875, "parts": [part("visit", 2.25), part("rowProperties", 0.625)]},
+                {"id": "12", "charge": 2.25, "parts": [part("visit", 2.25)]},
+            ],
+        });
+        let expected = "\
+took   5.12 RU, 2 pages, not to its end, 1.2 ms: 3 items (300 B) read, 2 rows
+  range         RU    visit rowProperties
+  0         2.8750   2.2500        0.6250
+  12        2.2500   2.2500             -
+  all       5.1250   4.5000        0.6250
+";
+        assert_eq!(took(&analyzed), expected);
     }
 
     #[test]

@@ -27,6 +27,8 @@ mod repartition;
 mod serve;
 mod settings;
 mod size;
+mod top;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -65,12 +67,13 @@ fn run(arguments: Arguments, matches: &ArgMatches) -> anyhow::Result<()> {
     match arguments.command {
         None => serve(arguments.serve, matches),
         Some(Command::Serve(serve_arguments)) => {
-            serve(serve_arguments, matches.subcommand_matches("serve").unwrap_or(matches))
+            serve(*serve_arguments, matches.subcommand_matches("serve").unwrap_or(matches))
         }
         Some(Command::Reset(reset)) => maintenance::reset(&reset),
         Some(Command::Cert(cert)) => maintenance::cert(&cert),
         Some(Command::Keys(keys)) => maintenance::keys(&keys),
         Some(Command::Partitions(arguments)) => partitions::show(&arguments),
+        Some(Command::Top(arguments)) => top::run(&arguments),
         Some(Command::Split(arguments)) => partitions::split(&arguments),
         Some(Command::Merge(arguments)) => partitions::merge(&arguments),
         Some(Command::Move(arguments)) => partitions::relocate(&arguments),

@@ -6,10 +6,15 @@ use anyhow::{Context as _, Result};
 
 /// Prints an answer. Whoever reads it may have seen enough (`orrery partitions | head`): that is no failure.
 pub(crate) fn print(text: &str) -> Result<()> {
+    print_while_read(text).map(|_| ())
+}
+
+/// Prints a part of an answer, and says whether somebody still reads.
+pub(crate) fn print_while_read(text: &str) -> Result<bool> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done.context("cannot print"),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        done => done.map(|()| true).context("cannot print"),
     }
 }
 

@@ -84,8 +84,33 @@ fn a_query_is_explained() {
         explain("SELECT * FROM c", &["--json", "--partition-key", "[\"Bern\"]"]);
     let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
     assert_eq!((status, plan["ranges"].as_array().unwrap().len()), (0, 1));
+    let (status, took, _) = explain("SELECT * FROM c", &["--analyze", "--max-charge", "100"]);
+    assert_eq!(status, 0);
+    assert!(took.contains("took   6.75 RU, 1 page, ") && took.contains("\n  all "), "{took}");
+    assert_ne!(explain("SELECT * FROM c", &["--max-charge", "100"]).0, 0);
     let (status, _, message) = explain("SELECT FROM c", &[]);
     assert!(status != 0 && message.contains("\n         ^^^^"), "{message}");
+}
+
+#[test]
+fn a_server_is_watched_as_plain_text() {
+    let scene = Scene::new();
+    block_on(async {
+        let (service, template) = (scene.service(), ContainerTemplate::new(["/city"]));
+        service.ensure().await.unwrap();
+        service.create_container("orders", &template).await;
+    });
+    let endpoint = scene.endpoint();
+    let (status, text, message) = output(&["top", "--endpoint", &endpoint, "--times", "2"]);
+    assert_eq!(status, 0, "{message}");
+    assert!(text.starts_with("1 container, 3 ranges   "), "{text}");
+    assert_eq!(text.matches("shop/orders ").count(), 6, "{text}");
+    assert!(!text.contains('\u{1b}'), "no escapes where there is no terminal");
+    let command = ["partitions", "--endpoint", &endpoint, "shop/orders", "--watch", "--times", "2"];
+    let (status, text, _) = output(&command);
+    assert_eq!((status, text.matches("shop/orders   3 ranges").count()), (0, 2), "{text}");
+    assert_ne!(output(&["top", "--endpoint", &endpoint, "nothing"]).0, 0);
+    assert_ne!(output(&["partitions", "--times", "2"]).0, 0);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod bare;
 mod cpu_pinning;
 mod creates;
 mod direct;
+mod explorer;
 mod growth;
 mod keep_awake;
 mod load;
@@ -69,6 +70,7 @@ enum Part {
     Resolvers,
     Split,
     Spread,
+    Explorer,
 }
 
 /// What every part needs.
@@ -138,6 +140,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     }
     if wants(Part::Spread) {
         runtime.block_on(range_scaling::measure(&bench, &mut table))?;
+    }
+    if wants(Part::Explorer) {
+        runtime.block_on(explorer::measure(&bench, &mut table))?;
     }
     println!("\n{table}");
     Ok(())

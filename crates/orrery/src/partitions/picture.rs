@@ -122,13 +122,14 @@ fn position(epk: &str) -> f64 {
     share.min(1.0)
 }
 
+/// How many of `n_max` characters a share takes.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "at most sixteen"
 )]
-fn part(share: f64, n_max: usize) -> usize {
+pub(crate) fn part(share: f64, n_max: usize) -> usize {
     (share.clamp(0.0, 1.0) * n_max as f64).round() as usize
 }
 
