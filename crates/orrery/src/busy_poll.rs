@@ -341,7 +341,9 @@ mod tests {
         assert_eq!(busy_poll.spin(), None, "it was not the last to begin");
         let crowd: Vec<_> = (0..CONNECTIONS_MAX).map(|_| busy_poll.opened(&server)).collect();
         assert_eq!(answer_and_rest(&busy_poll), None, "some connections are not seen");
-        crowd.into_iter().for_each(|is_polled| busy_poll.closed(is_polled));
+        for is_polled in crowd {
+            busy_poll.closed(is_polled);
+        }
         assert_eq!(answer_and_rest(&busy_poll), Some(SpinResult::Miss));
         busy_poll.closed(is_polled);
         assert_eq!(busy_poll.n_open.load(Ordering::Relaxed), 0);
