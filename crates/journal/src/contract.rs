@@ -11,7 +11,8 @@ use bytes::Bytes;
 
 use crate::{
     Append, Base, BaseDigest, BaseId, Beat, Chain, ClusterFacts, Epoch, JournalId, JournalRow,
-    Last, Member, NewMember, Open, Opened, Outcome, ReadEntries, Registered, Result, SessionId,
+    Last, Member, NewMember, Open, Opened, Outcome, ProvenLook, ReadEntries, Registered, Result,
+    SessionId,
 };
 
 /// The answer to a call that is under way already.
@@ -46,11 +47,23 @@ pub trait Journal: Debug + Send + Sync + 'static {
     /// Reads entries from this number on, up to about so many bytes, at least one if there is one.
     ///
     /// What is read may be of a commit that is not acknowledged and vanishes in a failover: it counts once it was named by
-    /// its primary, a later entry follows, or an own beat that was sent after the read is acknowledged.
+    /// its primary, a later entry follows, or [`Journal::prove`] shows its chain.
     fn read(&self, journal: JournalId, from: u64, bytes_max: usize) -> Answer<Result<ReadEntries>>;
 
     /// Looks at the last entry, with the same care as [`Journal::read`]. `None`: there is no such journal.
     fn last(&self, journal: JournalId) -> Answer<Result<Option<Last>>>;
+
+    /// Looks at the row, the last entry and the chain at a number, in one transaction with a beat of this session: when it is
+    /// acknowledged, so is everything that it shows. `None`: the session has ended, or there is no such journal.
+    ///
+    /// A look and a beat after each other would not do: between them the connection may have come to another engine, whose
+    /// acknowledgement says nothing about what the first one showed.
+    fn prove(
+        &self,
+        journal: JournalId,
+        number: u64,
+        session: SessionId,
+    ) -> Answer<Result<Option<ProvenLook>>>;
 
     /// Returns the chain after this entry; `None` if it is trimmed or not there yet. Of number 0 it is the start.
     fn chain_at(&self, journal: JournalId, number: u64) -> Answer<Result<Option<Chain>>>;

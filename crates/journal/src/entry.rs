@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Epoch, Error, JournalId, Position, Result, SessionId};
+use crate::{Chain, Epoch, Error, JournalId, Position, Result, SessionId};
 
 /// The first byte of every entry and every chunk: how the rest is written.
 pub const FORMAT: u8 = 1;
@@ -114,6 +114,17 @@ pub struct JournalRow {
     pub holder: SessionId,
     /// 0, or the relocation that has sealed it.
     pub sealed: u64,
+}
+
+/// A look at a journal that stays true: everything it shows has been acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProvenLook {
+    /// The row.
+    pub row: JournalRow,
+    /// The last entry.
+    pub last: Last,
+    /// The chain at the number that was asked for; none if it is trimmed or not there.
+    pub chain: Option<Chain>,
 }
 
 /// What a read of entries gives.

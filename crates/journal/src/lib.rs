@@ -25,12 +25,15 @@ pub mod lease;
 mod member;
 pub mod memory;
 pub mod postgres;
+mod primary;
 
 pub use base::{Base, BaseDigest, CHUNK_BYTES_MAX};
 pub use contract::{Answer, Bases, Engine, Journal, Sessions, ready};
 pub use entry::{
-    Append, ENTRY_BYTES_MAX, Entry, FORMAT, JournalRow, Last, Open, Opened, Outcome, ReadEntries,
+    Append, ENTRY_BYTES_MAX, Entry, FORMAT, JournalRow, Last, Open, Opened, Outcome, ProvenLook,
+    ReadEntries,
 };
 pub use error::{Error, Result};
 pub use ids::{BaseId, Chain, Epoch, JournalId, Position, SessionId};
 pub use member::{Beat, ClusterFacts, Member, NewMember, Registered};
+pub use primary::{Primary, Settled};

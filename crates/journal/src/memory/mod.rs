@@ -21,8 +21,8 @@ pub use faults::{CallKind, Fault, FaultRates, ScriptedFault};
 use crate::contract::{Answer, Bases, Journal, Sessions, ready};
 use crate::{
     Append, Base, BaseDigest, BaseId, Beat, Chain, ClusterFacts, Epoch, Error, JournalId,
-    JournalRow, Last, Member, NewMember, Open, Opened, Outcome, ReadEntries, Registered, Result,
-    SessionId,
+    JournalRow, Last, Member, NewMember, Open, Opened, Outcome, ProvenLook, ReadEntries,
+    Registered, Result, SessionId,
 };
 use faults::FaultPlan;
 use state::State;
@@ -294,6 +294,15 @@ impl Journal for MemoryEngine {
 
     fn last(&self, journal: JournalId) -> Answer<Result<Option<Last>>> {
         self.look(|state| state.last(journal))
+    }
+
+    fn prove(
+        &self,
+        journal: JournalId,
+        number: u64,
+        session: SessionId,
+    ) -> Answer<Result<Option<ProvenLook>>> {
+        self.changed(CallKind::Beat, move |state| state.prove(journal, number, session))
     }
 
     fn chain_at(&self, journal: JournalId, number: u64) -> Answer<Result<Option<Chain>>> {

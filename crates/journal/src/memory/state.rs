@@ -7,8 +7,8 @@ use imbl::OrdMap;
 
 use crate::{
     Append, Base, BaseDigest, BaseId, Beat, Chain, ClusterFacts, Entry, Epoch, JournalId,
-    JournalRow, Last, Member, NewMember, Open, Opened, Position, ReadEntries, Registered,
-    SessionId,
+    JournalRow, Last, Member, NewMember, Open, Opened, Position, ProvenLook, ReadEntries,
+    Registered, SessionId,
 };
 
 /// Everything, as of one commit.
@@ -116,6 +116,18 @@ impl State {
 
     pub(super) fn last(&self, journal: JournalId) -> Option<Last> {
         self.journals.get(&journal).map(Kept::last)
+    }
+
+    pub(super) fn prove(
+        &mut self,
+        journal: JournalId,
+        number: u64,
+        session: SessionId,
+    ) -> Option<ProvenLook> {
+        self.beat(session).beat?;
+        let kept = self.journals.get(&journal)?;
+        let chain = self.chain_at(journal, number);
+        Some(ProvenLook { row: kept.row, last: kept.last(), chain })
     }
 
     pub(super) fn chain_at(&self, journal: JournalId, number: u64) -> Option<Chain> {

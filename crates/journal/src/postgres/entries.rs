@@ -6,8 +6,8 @@ use tokio_postgres::Row;
 use super::connection::{Connection, Failed};
 use super::{signed, unsigned};
 use crate::{
-    Chain, Entry, Epoch, Error, JournalId, JournalRow, Last, Open, Opened, Position, ReadEntries,
-    Result, SessionId,
+    Chain, Entry, Epoch, Error, JournalId, JournalRow, Last, Open, Opened, Position, ProvenLook,
+    ReadEntries, Result, SessionId,
 };
 
 // Limit: rows of one read, however small they are.
@@ -156,6 +156,54 @@ SELECT e.number, e.epoch, e.chain FROM orrery.journal j LEFT JOIN LATERAL (
             row.try_get(2).map_err(unreadable)?,
         ),
     }))
+}
+
+/// One transaction that writes: its commit record lies behind those of everything it shows, and so does the standby's.
+pub(super) async fn prove(
+    connection: &mut Connection,
+    journal: JournalId,
+    number: u64,
+    session: SessionId,
+) -> Result<Option<ProvenLook>> {
+    let message = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; \
+         UPDATE orrery.member SET beat = beat + 1 WHERE session = {session} AND NOT ended \
+         RETURNING beat; \
+         SELECT epoch, holder, sealed, (SELECT chain FROM orrery.entry \
+         WHERE journal = {journal} AND number = {number}) FROM orrery.journal WHERE id = {journal}; \
+         SELECT number, epoch, chain FROM orrery.entry WHERE journal = {journal} \
+         ORDER BY number DESC LIMIT 1; \
+         COMMIT",
+        number = signed(number)
+    );
+    let rows = connection.run_message(&message).await?;
+    let (mut has_beaten, mut found) = (false, None);
+    let mut last = Last::none(journal);
+    for row in rows {
+        let numbers: Vec<Option<i64>> =
+            row.iter().map(|it| it.as_deref().and_then(|it| it.parse().ok())).collect();
+        match numbers.as_slice() {
+            [Some(_)] => has_beaten = true,
+            [Some(epoch), Some(holder), Some(sealed), chain] => {
+                let row = JournalRow {
+                    journal,
+                    epoch: Epoch::new(unsigned(*epoch)),
+                    holder: SessionId::new(unsigned(*holder)),
+                    sealed: unsigned(*sealed),
+                };
+                found = Some((row, chain.map(|it| Chain::new(unsigned(it)))));
+            }
+            [Some(number), Some(epoch), Some(chain)] => last = last_of(*number, *epoch, *chain),
+            _ => return Err(Error::Corrupt("a look with rows that cannot be read".into())),
+        }
+    }
+    let start = (number == 0).then(|| Chain::start(journal));
+    let look = |(row, chain): (JournalRow, Option<Chain>)| ProvenLook {
+        row,
+        last,
+        chain: start.or(chain),
+    };
+    Ok(found.filter(|_| has_beaten).map(look))
 }
 
 pub(super) async fn chain_at(

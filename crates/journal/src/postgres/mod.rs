@@ -30,8 +30,8 @@ pub use options::PostgresOptions;
 use crate::contract::{Answer, Bases, Journal, Sessions, ready};
 use crate::{
     Append, Base, BaseDigest, BaseId, Beat, Chain, ClusterFacts, Epoch, Error, JournalId,
-    JournalRow, Last, Member, NewMember, Open, Opened, Outcome, ReadEntries, Registered, Result,
-    SessionId,
+    JournalRow, Last, Member, NewMember, Open, Opened, Outcome, ProvenLook, ReadEntries,
+    Registered, Result, SessionId,
 };
 use lanes::Lanes;
 use pool::{Connector, Pool, Slot};
@@ -139,6 +139,15 @@ impl Journal for PostgresEngine {
 
     fn last(&self, journal: JournalId) -> Answer<Result<Option<Last>>> {
         call!(self, |connection| entries::last(connection, journal))
+    }
+
+    fn prove(
+        &self,
+        journal: JournalId,
+        number: u64,
+        session: SessionId,
+    ) -> Answer<Result<Option<ProvenLook>>> {
+        call!(self, |connection| entries::prove(connection, journal, number, session))
     }
 
     fn chain_at(&self, journal: JournalId, number: u64) -> Answer<Result<Option<Chain>>> {

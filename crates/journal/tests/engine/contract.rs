@@ -66,6 +66,7 @@ contract! {
     trimming_keeps_what_two_confirmed_bases_need,
     a_removed_journal_leaves_nothing,
     rows_are_paged,
+    a_proven_look_shows_what_is_there_to_the_living,
     sessions_beat_and_end_for_good,
     names_are_unique_among_the_living,
     a_session_is_forgotten_when_it_holds_nothing,
@@ -395,6 +396,23 @@ async fn a_removed_journal_leaves_nothing(engine: Arc<dyn Engine>) {
     engine.put_chunk(BaseId::new(2), 0, bytes("x")).await.unwrap();
     assert!(!engine.publish(base(2, end, 1)).await.unwrap(), "a base of no journal");
     assert_eq!(read(&*engine, other, 1).await.len(), 1);
+}
+
+async fn a_proven_look_shows_what_is_there_to_the_living(engine: Arc<dyn Engine>) {
+    let opened = begin(&*engine, JOURNAL).await;
+    engine.register(member(1, "one")).await.unwrap();
+    let empty = engine.prove(JOURNAL, 0, ME).await.unwrap().unwrap();
+    assert_eq!(empty.row, engine.row(JOURNAL).await.unwrap().unwrap());
+    assert_eq!((empty.last, empty.chain), (Last::none(JOURNAL), Some(Chain::start(JOURNAL))));
+    let end = append_all(&*engine, JOURNAL, opened, &["a", "b"]).await;
+    let look = engine.prove(JOURNAL, 2, ME).await.unwrap().unwrap();
+    assert_eq!((look.last.position, look.chain), (end, Some(end.chain)));
+    assert_eq!(engine.prove(JOURNAL, 3, ME).await.unwrap().unwrap().chain, None);
+    assert_eq!(engine.members().await.unwrap()[0].beat, 3, "each look is a beat");
+    assert_eq!(engine.prove(JOURNAL, 1, OTHER).await.unwrap(), None, "never registered");
+    assert_eq!(engine.prove(JournalId::new(99), 1, ME).await.unwrap(), None);
+    assert!(engine.end(ME, 4).await.unwrap());
+    assert_eq!(engine.prove(JOURNAL, 1, ME).await.unwrap(), None, "ended");
 }
 
 async fn rows_are_paged(engine: Arc<dyn Engine>) {

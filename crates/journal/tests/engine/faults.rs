@@ -99,6 +99,33 @@ fn what_is_visible_may_vanish_until_something_later_is_acknowledged() {
     });
 }
 
+/// Why there is `prove`: a beat that is acknowledged by another engine says nothing about what the first one showed.
+#[test]
+fn a_look_and_a_later_beat_prove_nothing_when_the_engine_changes_between() {
+    server::run(async {
+        let (engine, opened, end) = failing(CallKind::Append, Fault::Unproven).await;
+        engine.register(member()).await.unwrap();
+        let append = entry(JOURNAL, opened.epoch, end, "x");
+        assert!(is_doubt(&engine.append(append.clone()).await));
+        let number = append.position().number;
+        let seen = engine.chain_at(JOURNAL, number).await.unwrap();
+        assert_eq!(seen, Some(append.position().chain));
+        engine.promote_oldest();
+        assert_eq!(engine.beat(ME).await.unwrap().beat, Some(1));
+        assert_eq!(engine.chain_at(JOURNAL, number).await.unwrap(), None, "gone all the same");
+        // Proven, it stays.
+        engine.script(vec![ScriptedFault {
+            call: CallKind::Append,
+            after: 0,
+            fault: Fault::Unproven,
+        }]);
+        assert!(is_doubt(&engine.append(append.clone()).await));
+        assert!(engine.prove(JOURNAL, number, ME).await.unwrap().unwrap().chain.is_some());
+        engine.promote_oldest();
+        assert!(engine.chain_at(JOURNAL, number).await.unwrap().is_some());
+    });
+}
+
 fn member() -> journal::NewMember {
     journal::NewMember { session: ME, name: "one".into(), addresses: String::new(), level_max: 1 }
 }

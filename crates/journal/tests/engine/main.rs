@@ -5,6 +5,7 @@ mod contract;
 mod faults;
 mod parts;
 mod postgres;
+mod primary;
 mod proxy;
 mod server;
 mod takeover;

@@ -134,7 +134,7 @@ fn a_primary_that_was_stopped_appends_nothing_once_another_has_opened() {
             let url = server::database(server, &[]).await;
             let proxy = Proxy::start(server.port()).await;
             let slow = url.replace(&server.port().to_string(), &proxy.port.to_string());
-            // One lane, so that the statement is prepared when the primary is stopped.
+            // One lane and two entries, so that the statement is prepared when the primary is stopped.
             let options = PostgresOptions {
                 lanes: 1,
                 timeout: SHORT,
@@ -143,7 +143,7 @@ fn a_primary_that_was_stopped_appends_nothing_once_another_has_opened() {
             let stopped = PostgresEngine::start(&options, &Env::system()).await.unwrap();
             let other = engine(&url, LONG).await;
             let opened = begin(&stopped, JOURNAL).await;
-            let end = append_all(&stopped, JOURNAL, opened, &["before"]).await;
+            let end = append_all(&stopped, JOURNAL, opened, &["first", "before"]).await;
             proxy.hold();
             assert!(is_doubt(&stopped.append(entry(JOURNAL, opened.epoch, end, "zombie")).await));
             if is_taken_over {
@@ -161,7 +161,7 @@ fn a_primary_that_was_stopped_appends_nothing_once_another_has_opened() {
             let entries = read(&*other, JOURNAL, 1).await;
             let texts: Vec<_> = entries.iter().map(|entry| &entry.bytes[1..]).collect();
             let expected = if is_taken_over { &b"theirs"[..] } else { b"zombie" };
-            assert_eq!(texts, [&b"before"[..], expected]);
+            assert_eq!(texts, [&b"first"[..], b"before", expected]);
         });
     }
 }
