@@ -33,6 +33,8 @@ pub struct GatewayOptions {
     /// What `/_explorer/emulator.pem` hands out.
     pub certificate_pem: Option<String>,
     pub explorer: Explorer,
+    /// A port of ours whose first page is the explorer.
+    pub explorer_port: Option<u16>,
     pub cors: Cors,
     /// Compresses large answers for clients that accept gzip.
     pub gzip: bool,
@@ -152,6 +154,7 @@ impl GatewayOptions {
             is_self_signed: false,
             certificate_pem: None,
             explorer: Explorer::On,
+            explorer_port: None,
             cors: Cors::Off,
             gzip: false,
             limits: Limits::default(),

@@ -246,6 +246,10 @@ where
         *asked = Reply::new(Action::Page);
         return Ok((page, Answer::Page));
     }
+    if let Some(page) = explorer::first_page(&state.options, parts, arrival) {
+        *asked = Reply::new(Action::Page);
+        return Ok((page, Answer::Page));
+    }
     if let Some(rest) = explorer::below(parts.uri.path()) {
         *asked = Reply::new(Action::Page);
         // Boxed, as below.

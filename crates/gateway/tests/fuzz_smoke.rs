@@ -38,6 +38,54 @@ fn rows() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// A token of direct mode, whole; of kinds that there are and one that there is not.
+fn token() -> impl Strategy<Value = Vec<u8>> {
+    (0u16..0x105, 0u8..=0x0F, vec(any::<u8>(), 16), 0usize..16).prop_map(|(id, kind, bytes, n)| {
+        let mut token = id.to_le_bytes().to_vec();
+        token.push(kind);
+        let length = u8::try_from(n).unwrap();
+        match kind {
+            0x07 | 0x0A => token.push(length),
+            0x08 | 0x0B => token.extend([length, 0]),
+            0x09 | 0x0C => token.extend([length, 0, 0, 0]),
+            _ => {}
+        }
+        let width = match kind {
+            0x00 => 1,
+            0x01 => 2,
+            0x02 | 0x03 | 0x0D => 4,
+            0x04 | 0x05 | 0x0E => 8,
+            0x06 => 16,
+            _ => n,
+        };
+        token.extend(bytes.iter().take(width));
+        token
+    })
+}
+
+/// Frames of direct mode one behind the other, the last of them cut somewhere.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let frame = (0u16..0x0A, 0u16..0x26, vec(token(), 0..12), vec(any::<u8>(), 0..20));
+    let frame = frame.prop_map(|(resource, operation, tokens, payload)| {
+        let mut tokens = tokens.concat();
+        tokens.extend([0x02, 0, 0, u8::from(!payload.is_empty())]);
+        let mut out = u32::try_from(24 + tokens.len()).unwrap().to_le_bytes().to_vec();
+        out.extend([resource.to_le_bytes(), operation.to_le_bytes()].concat());
+        out.extend([7; 16]);
+        out.extend(tokens);
+        if !payload.is_empty() {
+            out.extend(u32::try_from(payload.len()).unwrap().to_le_bytes());
+            out.extend(payload);
+        }
+        out
+    });
+    (vec(frame, 1..4), 0usize..30).prop_map(|(frames, n_cut)| {
+        let mut bytes = frames.concat();
+        bytes.truncate(bytes.len() - n_cut.min(bytes.len()));
+        bytes
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -48,6 +96,12 @@ proptest! {
         fuzz::partition_key_header(&bytes);
         fuzz::batch_json(&bytes);
         fuzz::hybrid_row(&bytes);
+        fuzz::rntbd(&bytes);
+    }
+
+    #[test]
+    fn frames_with_any_tokens_are_read_or_refused_without_a_panic(bytes in frames()) {
+        fuzz::rntbd(&bytes);
     }
 
     #[test]

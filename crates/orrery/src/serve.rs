@@ -25,7 +25,7 @@ use crate::data_folder::DataFolder;
 use crate::descriptors;
 use crate::emulator;
 use crate::heat_file::HeatFile;
-use crate::settings::{HealthPort, OwnCertificate, Settings, Storage};
+use crate::settings::{OwnCertificate, Settings, SidePort, Storage};
 
 /// Limit: connections that the system keeps waiting until they are accepted.
 const BACKLOG: u32 = 1_024;
@@ -71,22 +71,26 @@ async fn serve(settings: Settings, observer: Option<Arc<dyn TrafficObserver>>) -
         let addresses: Vec<SocketAddr> = settings.addresses.iter().map(with_port).collect();
         listeners.push(bind(&settings, &addresses, "--direct-port")?);
     }
-    let health = health_listener(&settings)?;
-    let health_address = health.as_ref().and_then(|it| it.local_addr().ok());
-    listeners.extend(health);
+    let health = side_listener(&settings, settings.health_port, "--health-port")?;
+    let explorer = side_listener(&settings, settings.explorer_port, "--explorer-port")?;
+    let address_of = |it: &Option<TcpListener>| it.as_ref().and_then(|it| it.local_addr().ok());
+    let sides = Sides { health: address_of(&health), explorer: address_of(&explorer) };
+    listeners.extend([health, explorer].into_iter().flatten());
     let data = Data::open(&settings, &env)?;
     let options = account_options(&settings);
     let account = Account::open(Arc::clone(&data.store), options, env.clone())
         .await
         .with_context(|| format!("cannot open the account in {}", place(data.folder.as_ref())))?;
-    let gateway = gateway(&settings, &data.certificate, Arc::clone(&account), observer)?;
+    let explorer_port = sides.explorer.map(|it| it.port());
+    let gateway =
+        gateway(&settings, &data.certificate, Arc::clone(&account), explorer_port, observer)?;
 
     // Before the ready line: who reads it may stop us at once, and that stop must be orderly too.
     let signals = Signals::listen()?;
     if let Some(copy) = &settings.certificate_copy {
         copy.write(data.certificate.pem())?;
     }
-    announce(&settings, &data, address, health_address)?;
+    announce(&settings, &data, address, sides)?;
     let heat = data.folder.as_ref().map(|folder| HeatFile::in_folder(folder.path()));
     let saving = heat.clone().map(|heat| {
         heat.load(&account);
@@ -103,6 +107,13 @@ async fn serve(settings: Settings, observer: Option<Arc<dyn TrafficObserver>>) -
     // may as well be cut off.
     std::mem::forget(data.store);
     Ok(())
+}
+
+/// Where we listen beside the main port.
+#[derive(Debug, Clone, Copy)]
+struct Sides {
+    health: Option<SocketAddr>,
+    explorer: Option<SocketAddr>,
 }
 
 /// What lies on disk, or stands in for it.
@@ -163,6 +174,7 @@ fn gateway(
     settings: &Settings,
     certificate: &Certificate,
     account: Arc<Account>,
+    explorer_port: Option<u16>,
     observer: Option<Arc<dyn TrafficObserver>>,
 ) -> Result<Gateway> {
     let keys = Keys {
@@ -193,6 +205,7 @@ fn gateway(
         gzip: settings.gzip,
         observer,
         explorer: settings.explorer.clone(),
+        explorer_port,
         ..options
     };
     Ok(gateway::app(account, options))
@@ -214,18 +227,21 @@ fn bind(settings: &Settings, addresses: &[SocketAddr], option: &str) -> Result<T
     })
 }
 
-/// The listener for probes; none if nobody insists on it and the port is taken.
-fn health_listener(settings: &Settings) -> Result<Option<TcpListener>> {
-    let Some(HealthPort { number, is_required }) = settings.health_port else { return Ok(None) };
+/// The listener of a port beside the main one; none if nobody insists on it and the port is taken.
+fn side_listener(
+    settings: &Settings,
+    port: Option<SidePort>,
+    option: &str,
+) -> Result<Option<TcpListener>> {
+    let Some(SidePort { number, is_required }) = port else { return Ok(None) };
     let with_port = |address: &SocketAddr| SocketAddr::new(address.ip(), number);
     let addresses: Vec<SocketAddr> = settings.addresses.iter().map(with_port).collect();
     match listen(&addresses) {
         Ok(listener) => Ok(Some(listener)),
-        Err(error) if is_required => Err(anyhow!(error).context(format!(
-            "cannot listen on port {number}; choose another one for probes with --health-port"
-        ))),
+        Err(error) if is_required => Err(anyhow!(error)
+            .context(format!("cannot listen on port {number}; choose another one with {option}"))),
         Err(error) => {
-            tracing::warn!(%error, "no probes on port {number}; the main port answers them");
+            tracing::warn!(%error, "nothing on port {number} ({option}); the main port does the same");
             Ok(None)
         }
     }
@@ -335,12 +351,7 @@ impl Signals {
 }
 
 /// The start-up lines for a person, then the one for a script.
-fn announce(
-    settings: &Settings,
-    data: &Data,
-    address: SocketAddr,
-    health: Option<SocketAddr>,
-) -> Result<()> {
+fn announce(settings: &Settings, data: &Data, address: SocketAddr, sides: Sides) -> Result<()> {
     let shown = shown_address(address);
     let mut out = std::io::stdout().lock();
     writeln!(out, "Orrery {}", env!("CARGO_PKG_VERSION"))?;
@@ -379,8 +390,11 @@ fn announce(
             "  certificate  self-signed, in memory; get it from http://{shown}/_explorer/emulator.pem"
         )?,
     }
-    if let Some(health) = health.map(shown_address) {
+    if let Some(health) = sides.health.map(shown_address) {
         writeln!(out, "  probes       http://{health}/ready, /alive and /status")?;
+    }
+    if let Some(explorer) = sides.explorer.map(shown_address) {
+        writeln!(out, "  explorer     http://{explorer}/ as well")?;
     }
     if settings.is_emulator {
         emulator::write_log_lines(&mut out, settings.is_https_announced, address)?;

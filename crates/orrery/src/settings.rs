@@ -14,7 +14,7 @@ use crate::arguments::{
     ConsistencyArgument, DirectReadsArgument, DurabilityArgument, EnforcementArgument,
     ExplorerArgument, ServeArguments,
 };
-use crate::emulator::{CertificateCopy, HEALTH_PORT as HEALTH_PORT_IMPLIED};
+use crate::emulator::{self, CertificateCopy};
 use crate::keys::AccountKeys;
 
 const MIB: u64 = 1 << 20;
@@ -85,7 +85,9 @@ pub(crate) struct Settings {
     pub(crate) own_certificate: Option<OwnCertificate>,
     pub(crate) is_emulator: bool,
     pub(crate) is_https_announced: bool,
-    pub(crate) health_port: Option<HealthPort>,
+    pub(crate) health_port: Option<SidePort>,
+    /// None without the explorer.
+    pub(crate) explorer_port: Option<SidePort>,
     pub(crate) certificate_copy: Option<CertificateCopy>,
     pub(crate) min_partitions: u32,
     pub(crate) enforcement: Enforcement,
@@ -127,12 +129,18 @@ impl std::fmt::Debug for OwnCertificate {
     }
 }
 
-/// A port for probes.
+/// A port beside the main one, for probes or for the explorer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HealthPort {
+pub(crate) struct SidePort {
     pub(crate) number: u16,
     /// `--emulator` alone may do without it, where another program has the port.
     pub(crate) is_required: bool,
+}
+
+impl SidePort {
+    fn new(arguments: &ServeArguments, number: u16, implied: u16) -> SidePort {
+        SidePort { number, is_required: !arguments.emulator.is_on || number != implied }
+    }
 }
 
 impl Settings {
@@ -142,6 +150,10 @@ impl Settings {
         if !arguments.allow_well_known_key {
             check_exposure(&arguments.host, &addresses, &keys)?;
         }
+        let side_port = |number: Option<u16>, implied| {
+            number.map(|number| SidePort::new(arguments, number, implied))
+        };
+        let explorer = explorer(arguments);
         let memory_mib = arguments.memory.map_or_else(default_memory_mib, u64::from);
         let memory = Memory::divided(memory_mib, arguments.cache);
         Ok(Settings {
@@ -161,10 +173,9 @@ impl Settings {
             own_certificate: own_certificate(arguments),
             is_emulator: arguments.emulator.is_on,
             is_https_announced: arguments.emulator.is_https,
-            health_port: arguments.emulator.health_port.map(|number| HealthPort {
-                number,
-                is_required: !arguments.emulator.is_on || number != HEALTH_PORT_IMPLIED,
-            }),
+            health_port: side_port(arguments.emulator.health_port, emulator::HEALTH_PORT),
+            explorer_port: side_port(arguments.emulator.explorer_port, emulator::EXPLORER_PORT)
+                .filter(|_| explorer != Explorer::Off),
             certificate_copy: match &arguments.emulator.certificate_copy {
                 Some(file) => Some(CertificateCopy::Asked(file.clone())),
                 None => arguments.emulator.is_on.then_some(CertificateCopy::Classic),
@@ -181,7 +192,7 @@ impl Settings {
             public_endpoint: arguments.public_endpoint.as_deref().map(endpoint).transpose()?,
             accepts_identity_tokens: arguments.accept_identity_tokens,
             gzip: arguments.gzip,
-            explorer: explorer(arguments),
+            explorer,
             connections_max: count(arguments.connections),
             connections_per_address_max: arguments.connections_per_address.map(count),
             allowed_hosts: allowed_hosts(arguments)?,

@@ -56,6 +56,7 @@ impl Container {
             .env("ORRERY_EMULATOR", "true")
             .env("ORRERY_PORT", "0")
             .env("ORRERY_HEALTH_PORT", "0")
+            .env("ORRERY_EXPLORER_PORT", "0")
             .env("ORRERY_CERTIFICATE_COPY", folder.path().join("emulator.pem"));
         Container { command, folder }
     }
@@ -112,6 +113,12 @@ fn get_tls(authority: &str, path: &str, pem: &str) -> String {
 fn health(server: &Server) -> String {
     let found = Regex::new("probes +http://([^/]+)/").unwrap();
     found.captures(&server.lines).unwrap()[1].to_owned()
+}
+
+/// The address of the explorer's own port, if there is one.
+fn explorer(server: &Server) -> Option<String> {
+    let found = Regex::new("explorer +http://([^/]+)/ as well").unwrap();
+    found.captures(&server.lines).map(|found| found[1].to_owned())
 }
 
 fn assert_ok(answer: &str) {
@@ -237,6 +244,22 @@ fn aspire_without_a_certificate_and_the_classic_one() {
     let server = container.start();
     assert!(server.lines.contains(data.path().to_str().unwrap()), "{}", server.lines);
     assert_key(&server, KEY);
+}
+
+#[test]
+fn aspire_with_the_data_explorer() {
+    let mut container = Container::new().env("ENABLE_EXPLORER", "true");
+    let server = container.start();
+    let explorer = explorer(&server).unwrap();
+    let first = get(&explorer, "/");
+    assert!(
+        first.starts_with("HTTP/1.1 308") && first.contains("location: /_explorer/"),
+        "{first}"
+    );
+    assert_ok(&get(&explorer, "/_explorer/"));
+    assert_ok(&server.get("/"));
+    let without = Container::new().env("ENABLE_EXPLORER", "false").start();
+    assert_eq!(self::explorer(&without), None, "{}", without.lines);
 }
 
 #[test]

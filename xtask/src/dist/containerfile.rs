@@ -49,7 +49,7 @@ fn it_copies_what_the_package_has_to_where_it_starts_it() {
 #[test]
 fn its_ports_and_variables_are_those_of_the_server() {
     let all = read();
-    assert_eq!(rests(&all, "EXPOSE"), ["8081 8080"]);
+    assert_eq!(rests(&all, "EXPOSE"), ["8081 8080 1234"]);
     let source = workspace::root().join("crates/orrery/src/emulator/arguments.rs");
     let source = std::fs::read_to_string(source).unwrap();
     for setting in rests(&all, "ENV") {

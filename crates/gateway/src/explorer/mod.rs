@@ -21,6 +21,7 @@ use crate::account_document::Arrival;
 use crate::error::{self, Error};
 use crate::gateway::State;
 use crate::gzip;
+use crate::options::GatewayOptions;
 
 /// Where the page comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,6 +52,19 @@ const PROTECTION: [(&str, &str); 5] = [
 /// What follows `/_explorer`, if the path is below it.
 pub(crate) fn below(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Sends a browser on that opens the port of the official emulators' explorer.
+pub(crate) fn first_page(
+    options: &GatewayOptions,
+    parts: &Parts,
+    arrival: Arrival,
+) -> Option<Response<Full<Bytes>>> {
+    let is_there = options.explorer_port.is_some()
+        && options.explorer_port == arrival.local.map(|local| local.port());
+    let is_browser = !parts.headers.contains_key(header::AUTHORIZATION);
+    (is_there && is_browser && parts.uri.path() == "/" && parts.method == Method::GET)
+        .then(redirect)
 }
 
 /// Answers a request for something below `/_explorer`.

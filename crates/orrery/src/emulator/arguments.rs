@@ -21,6 +21,10 @@ pub(crate) struct EmulatorArguments {
     #[arg(long, value_name = "PORT", env = "ORRERY_HEALTH_PORT", help_heading = "Emulator")]
     pub(crate) health_port: Option<u16>,
 
+    /// Further port, whose first page is the explorer; 1234 with --emulator
+    #[arg(long, value_name = "PORT", env = "ORRERY_EXPLORER_PORT", help_heading = "Emulator")]
+    pub(crate) explorer_port: Option<u16>,
+
     /// File that the certificate is written to at start, PEM; with --emulator where the classic one has it
     #[arg(long, value_name = "FILE", env = "ORRERY_CERTIFICATE_COPY", help_heading = "Emulator")]
     pub(crate) certificate_copy: Option<PathBuf>,

@@ -12,4 +12,4 @@ mod variables;
 pub(crate) use arguments::EmulatorArguments;
 pub(crate) use certificate_copy::CertificateCopy;
 pub(crate) use log_lines::write as write_log_lines;
-pub(crate) use variables::{HEALTH_PORT, adopt};
+pub(crate) use variables::{EXPLORER_PORT, HEALTH_PORT, adopt};

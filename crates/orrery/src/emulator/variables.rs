@@ -11,6 +11,7 @@ use super::mounts;
 use crate::arguments::ServeArguments;
 
 pub(crate) const HEALTH_PORT: u16 = 8080;
+pub(crate) const EXPLORER_PORT: u16 = 1234;
 
 /// Where volumes are mounted: of the vNext image, and of the classic one.
 const DATA_FOLDER: &str = "/data";
@@ -65,6 +66,9 @@ impl Surroundings<'_> {
         }
         if arguments.emulator.health_port.is_none() && arguments.port != HEALTH_PORT {
             arguments.emulator.health_port = Some(HEALTH_PORT);
+        }
+        if arguments.emulator.explorer_port.is_none() && arguments.port != EXPLORER_PORT {
+            arguments.emulator.explorer_port = Some(EXPLORER_PORT);
         }
         self.protocol("EXPLORER_PROTOCOL")?;
         arguments.emulator.is_https = self.protocol("PROTOCOL")?.unwrap_or(false);
@@ -202,6 +206,7 @@ mod tests {
         assert_eq!((serve.host.as_str(), serve.port), ("0.0.0.0", 8081));
         assert!(serve.allow_well_known_key && serve.in_memory);
         assert_eq!(serve.emulator.health_port, Some(8080));
+        assert_eq!(serve.emulator.explorer_port, Some(1234));
     }
 
     #[test]
