@@ -158,8 +158,10 @@ impl<'a> Iterator for Candidates<'a> {
                 4 => for_operation(self.path, "partitionkey", false),
                 5 => for_operation(self.path, "colls", true),
                 6 => for_operation(self.path, "partitionkey", true),
-                7 => for_media(self.path, true),
-                8 => for_media(self.path, false),
+                7 => for_media(self.path, |rid| rid.to_ascii_lowercase()),
+                8 => for_media(self.path, str::to_owned),
+                // Wire: npm's documentdb 1.5 reads the `-` of our alphabet as the `+` of another one.
+                9 => for_media(self.path, |rid| rid.to_ascii_lowercase().replace('-', "+")),
                 _ => return None,
             };
             self.next += 1;
@@ -212,15 +214,15 @@ fn for_operation<'a>(
 }
 
 /// `media/{id}` signs the rid of the attachment that the id is made of, most clients in lower case.
-fn for_media(path: &Path, is_lower: bool) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+fn for_media(
+    path: &Path,
+    spell: impl FnOnce(&str) -> String,
+) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     if path.n_segments() != 2 || path.segment(0) != "media" {
         return None;
     }
-    let mut rid = Rid::from_media_id(path.segment(1))?.to_string();
-    if is_lower {
-        rid.make_ascii_lowercase();
-    }
-    Some(("media".into(), rid.into()))
+    let rid = Rid::from_media_id(path.segment(1))?.to_string();
+    Some(("media".into(), spell(&rid).into()))
 }
 
 fn is_database_rid(text: &str) -> bool {
@@ -278,6 +280,7 @@ mod tests {
             (Method::POST,   "/dbs/D/colls/C/docs/I/attachments/", "post|attachments|dbs/D/colls/C/docs/I"),
             (Method::GET,    "/dbs/D/colls/C/docs/I/attachments/A", "get|attachments|dbs/D/colls/C/docs/I/attachments/A"),
             (Method::GET,    "//media/6hl2ALdWbQCxAgAAAAAAAC4-1VoB", "get|media|6hl2aldwbqcxagaaaaaaac4-1vo="),
+            (Method::GET,    "//media/6hl2ALdWbQCxAgAAAAAAAC4-1VoB", "get|media|6hl2aldwbqcxagaaaaaaac4+1vo="),
             (Method::PUT,    "/media/6hl2ALdWbQCxAgAAAAAAAC4-1VoB", "put|media|6hl2ALdWbQCxAgAAAAAAAC4-1Vo="),
             (Method::POST,   "/dbs/D/colls/C/sprocs/S",            "post|sprocs|dbs/D/colls/C/sprocs/S"),
         ];
