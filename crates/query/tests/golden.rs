@@ -41,6 +41,21 @@ fn nearly_right_texts_are_refused_as_the_service_does() {
 }
 
 #[test]
+fn whole_queries_are_planned_as_the_service_does() {
+    check("queries.jsonl");
+}
+
+#[test]
+fn ranked_queries_are_planned_as_the_service_does() {
+    check("searches.jsonl");
+}
+
+#[test]
+fn texts_that_nobody_writes_are_refused_as_the_service_does() {
+    check("hostile.jsonl");
+}
+
+#[test]
 fn chains_of_operators_are_read_as_the_service_does() {
     check("chains.jsonl");
 }

@@ -1,5 +1,7 @@
 //! Whole queries that are right, or nearly: every clause, joins, subqueries, groups, aggregates, sort keys.
 
+use std::fmt::Write as _;
+
 use model::{Object, Value};
 
 use super::random::Random;
@@ -53,19 +55,19 @@ impl Writer<'_> {
         let mut text = format!("SELECT {}", self.selection(&keys));
         text.push_str(&from);
         if self.is_one_in(3) {
-            text.push_str(&format!(" WHERE {}", self.expr(0)));
+            let _ = write!(text, " WHERE {}", self.expr(0));
         }
         if is_grouped {
-            text.push_str(&format!(" GROUP BY {}", keys.join(", ")));
+            let _ = write!(text, " GROUP BY {}", keys.join(", "));
         }
         let is_ordered = self.is_one_in(if self.depth == 0 { 2 } else { 25 });
         if is_ordered && (!is_grouped || self.is_one_in(6)) {
             let keys = self.list(2, Writer::sort_key);
-            text.push_str(&format!(" ORDER BY {}", keys.join(", ")));
+            let _ = write!(text, " ORDER BY {}", keys.join(", "));
         }
         if self.is_one_in(if self.depth == 0 { 6 } else { 30 }) {
             let (offset, limit) = (self.count(), self.count());
-            text.push_str(&format!(" OFFSET {offset} LIMIT {limit}"));
+            let _ = write!(text, " OFFSET {offset} LIMIT {limit}");
         }
         self.names.truncate(n_names);
         text
@@ -128,13 +130,13 @@ impl Writer<'_> {
             text.push_str("DISTINCT ");
         }
         if self.is_one_in(if self.depth == 0 { 7 } else { 30 }) {
-            text.push_str(&format!("TOP {} ", self.count()));
+            let _ = write!(text, "TOP {} ", self.count());
         }
         match self.random.below(8) {
             0 => text.push('*'),
             1..4 => {
                 let value = self.selected(keys);
-                text.push_str(&format!("VALUE {value}"));
+                let _ = write!(text, "VALUE {value}");
             }
             _ => {
                 let mut items = Vec::new();

@@ -1,5 +1,7 @@
 //! Ranked queries and vector comparisons: scores, weights, fuzzy terms, options, right and nearly right.
 
+use std::fmt::Write as _;
+
 use model::{Object, Value};
 
 use super::random::Random;
@@ -60,7 +62,7 @@ pub(crate) fn question(random: &mut Random) -> Value {
             "FullTextContainsAny(c.t, 'a', 'b')",
             "undefined",
         ]);
-        text.push_str(&format!(" WHERE {filter}"));
+        let _ = write!(text, " WHERE {filter}");
     }
     let order = match random.below(8) {
         0 => format!("ORDER BY {}", vector(random)),
@@ -68,9 +70,9 @@ pub(crate) fn question(random: &mut Random) -> Value {
         _ => format!("ORDER BY RANK {}", fusion(random)),
     };
     let direction = if random.is_one_in(25) { random.pick(&[" ASC", " DESC"]) } else { "" };
-    text.push_str(&format!(" {order}{direction}"));
+    let _ = write!(text, " {order}{direction}");
     if window.is_empty() && random.is_one_in(4) {
-        text.push_str(&format!(" OFFSET {} LIMIT {}", random.below(3) * 40, random.below(100)));
+        let _ = write!(text, " OFFSET {} LIMIT {}", random.below(3) * 40, random.below(100));
     }
     let mut question = Object::new();
     question.insert("query", text.as_str());
@@ -102,9 +104,9 @@ fn vector(random: &mut Random) -> String {
         } else {
             random.pick(&["true", "false"])
         };
-        text.push_str(&format!(", {exact}"));
+        let _ = write!(text, ", {exact}");
         if random.is_one_in(2) {
-            text.push_str(&format!(", {}", options(random)));
+            let _ = write!(text, ", {}", options(random));
         }
     }
     text.push(')');

@@ -3,11 +3,19 @@
 use super::tree::{Aggregate, Expr};
 use super::{Binder, Clause};
 use crate::ast::{self, ExprKind, SubqueryKind};
-use crate::bind::query::{each_operand, has_aggregate, is_aggregate};
+use crate::bind::query::has_aggregate;
 use crate::error::{Diagnostic, Span};
 use crate::functions::AggregateKind;
 
+const IN_KEY: &str = "Cannot use an aggregate or a subquery in an expression used for the group by list of a \
+    GROUP BY clause.";
+
 impl Binder<'_> {
+    /// Reports a subquery in a key of GROUP BY. What is in it does not matter any more.
+    pub(super) fn refuse_in_key(&mut self, expr: &ast::Expr) {
+        self.report(Diagnostic::sc(2111, IN_KEY, span_of(expr)));
+    }
+
     pub(super) fn aggregate(
         &mut self,
         kind: AggregateKind,
@@ -22,7 +30,9 @@ impl Binder<'_> {
         let bound = self.expr(argument);
         self.scope.extend(lets);
         self.aggregates_allowed = aggregates_allowed;
-        let problem = if has_aggregate(argument) {
+        let problem = if self.clause == Clause::GroupBy {
+            Some((2111, IN_KEY))
+        } else if has_aggregate(argument) {
             let message = "Cannot perform an aggregate function on an expression containing an \
                            aggregate or a subquery.";
             Some((2101, message))
@@ -42,22 +52,6 @@ impl Binder<'_> {
         let level = group.level;
         self.groups.push(group);
         Expr::Aggregate { level, index }
-    }
-}
-
-/// Adds where the aggregates and subqueries of an expression stand, the inner ones first.
-pub(super) fn aggregates_and_subqueries(expr: &ast::Expr, found: &mut Vec<Span>) {
-    if matches!(expr.kind, ExprKind::Let { .. }) {
-        return;
-    }
-    each_operand(expr, &mut |operand| aggregates_and_subqueries(operand, found));
-    let is_refused = match &expr.kind {
-        ExprKind::Subquery(..) => true,
-        ExprKind::Call { name, udf: false, .. } => is_aggregate(name),
-        _ => false,
-    };
-    if is_refused {
-        found.push(span_of(expr));
     }
 }
 

@@ -91,6 +91,10 @@ impl Binder<'_> {
             ExprKind::Let { name, operands } => self.let_in(name, operands, span),
             ExprKind::Call { name, udf: true, arguments } => self.udf(name, arguments),
             ExprKind::Call { name, udf: false, arguments } => self.call(expr, name, arguments),
+            ExprKind::Subquery(..) if self.clause == Clause::GroupBy => {
+                self.refuse_in_key(expr);
+                Expr::Constant(None)
+            }
             ExprKind::Subquery(kind, query) => {
                 let bound = self.subquery(query);
                 if *kind == SubqueryKind::Scalar && !is_one_row(query) {

@@ -6,25 +6,21 @@ use super::scope::{Binding, Meaning};
 use super::tree::{Base, Collection, Expr, ITEM_LEVEL, Query, Source};
 use super::{Binder, Stage};
 use crate::ast;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Span};
 use crate::value::Step;
 
 /// The bound FROM clause.
 pub(super) struct From {
     pub(super) base: Base,
     pub(super) sources: Vec<Source>,
-    /// The variables that this FROM gives a value to.
-    pub(super) row_levels: Vec<usize>,
 }
 
 impl Binder<'_> {
     pub(super) fn from(&mut self, sources: &[ast::Source], is_root: bool) -> From {
-        let mut from =
-            From { base: base_without_from(is_root), sources: Vec::new(), row_levels: Vec::new() };
+        let mut from = From { base: base_without_from(is_root), sources: Vec::new() };
         for (index, source) in sources.iter().enumerate() {
             if index == 0 && is_root {
                 from.base = Base::Item;
-                from.row_levels.push(ITEM_LEVEL);
             }
             self.n_joins += usize::from(index > 0);
             self.check_rank_source(source);
@@ -51,7 +47,6 @@ impl Binder<'_> {
                 let bound = self.whole_query(query, place);
                 self.aggregates_allowed = aggregates_allowed;
                 let level = self.new_level();
-                from.row_levels.push(level);
                 // Over all items, rows that depend on other items must be computed as a whole; the
                 // others are computed item by item like any subquery.
                 let collection = if is_root && bound.needs_all_items() {
@@ -177,7 +172,6 @@ impl Binder<'_> {
         level: usize,
         from: &mut From,
     ) {
-        from.row_levels.push(level);
         from.sources.push(Source { level, collection, iterates: source.iterates });
         self.scope.push(Binding::of_input(name, level));
     }
@@ -193,10 +187,21 @@ impl Binder<'_> {
             let message = format!(
                 "The input set name or alias '{name}' is specified more than once in the FROM clause."
             );
-            let span = source.alias.as_ref().map_or(source.span, |alias| alias.span);
-            self.report(Diagnostic::sc(2021, message, span));
+            self.report(Diagnostic::sc(2021, message, name_span(source)));
         }
     }
+}
+
+/// Returns where the name of a source stands: its alias, or the last step of its path.
+fn name_span(source: &ast::Source) -> Span {
+    if let Some(alias) = &source.alias {
+        return alias.span;
+    }
+    let last = match &source.collection {
+        ast::Collection::Path { steps, .. } => steps.last(),
+        ast::Collection::Subquery(_) => None,
+    };
+    last.and_then(|step| step.span(source.collection_span.end)).unwrap_or(source.span)
 }
 
 /// Returns whether a source is only the name of something in sight.

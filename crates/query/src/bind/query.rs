@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::aggregate::{aggregates_and_subqueries, span_of};
+use super::aggregate::span_of;
 use super::let_in::LetValue;
 use super::rank::is_component_order;
 use super::scope::{GroupScope, Meaning};
@@ -113,16 +113,15 @@ impl Binder<'_> {
                 if self.has_property(key) { format::identity(key) } else { String::new() }
             };
             let keys_text = query.group_by.iter().map(text).collect();
-            let mut row_levels = from.row_levels;
             let mut n_outer = self.scope.len();
-            if place == Nesting::Row && self.name_one_value(query, &bound.sources) {
-                row_levels.clear();
+            let is_one_row = place == Nesting::Row && is_one_value(query);
+            if is_one_row && self.name_one_value(&bound.sources) {
                 n_outer = n_outer.saturating_sub(1);
             }
             self.groups.push(GroupScope {
                 level,
                 keys: keys_text,
-                row_levels,
+                is_one_row,
                 n_outer,
                 n_names: self.scope.len(),
                 aggregates: Vec::new(),
@@ -160,14 +159,14 @@ impl Binder<'_> {
         bound
     }
 
-    /// Makes the name of the only input set of a subquery a name for its value, if there is only one: `FROM c.a AS x` has one row
-    /// at most, so `x` has one value in the group. Returns whether it did.
-    fn name_one_value(&mut self, query: &ast::Query, sources: &[Source]) -> bool {
-        let ([source], [bound]) = (query.from.as_slice(), sources) else { return false };
-        let value = match &bound.collection {
-            _ if source.iterates => return false,
-            Collection::Expr(Expr::Variable(level)) => LetValue::Path(*level, Vec::new()),
-            Collection::Expr(Expr::VariablePath(level, steps)) => {
+    /// Makes the name of the only input set of a subquery a name for its value: `FROM c.a AS x` has one row at most, so `x` has
+    /// one value in the group. Returns whether there is such a name.
+    fn name_one_value(&mut self, sources: &[Source]) -> bool {
+        let value = match sources {
+            [Source { collection: Collection::Expr(Expr::Variable(level)), .. }] => {
+                LetValue::Path(*level, Vec::new())
+            }
+            [Source { collection: Collection::Expr(Expr::VariablePath(level, steps)), .. }] => {
                 LetValue::Path(*level, steps.clone())
             }
             _ => return false,
@@ -180,13 +179,6 @@ impl Binder<'_> {
 
     fn group_by_key(&mut self, key: &ast::Expr) -> Expr {
         let bound = self.expr(key);
-        let mut refused = Vec::new();
-        aggregates_and_subqueries(key, &mut refused);
-        for span in refused {
-            let message = "Cannot use an aggregate or a subquery in an expression used for the group \
-                           by list of a GROUP BY clause.";
-            self.report(Diagnostic::sc(2111, message, span));
-        }
         if !self.has_property(key) {
             let message = "Each GROUP BY expression must contain at least one property reference.";
             self.report(Diagnostic::sc(2110, message, span_of(key)));
@@ -246,7 +238,7 @@ impl Binder<'_> {
         if query.from.is_empty() && place == Nesting::Root {
             let message = "Syntax error, 'SELECT *' is not valid if FROM clause is omitted.";
             self.report(Diagnostic::sc(1021, message, span));
-        } else if is_grouped {
+        } else if is_grouped && (place != Nesting::Row || !is_one_value(query)) {
             let message = "'SELECT *' is not allowed with GROUP BY.";
             self.report_at(Stage::Groups, Diagnostic::sc(2041, message, span));
         } else if n_sets > 1 || (place != Nesting::Row && iterates_subquery(query)) {
@@ -364,8 +356,11 @@ impl Binder<'_> {
             bound.take = Some(self.count_at(stage, &top.count, 2060, TOP));
         }
         if let Some(window) = &query.offset_limit {
-            bound.offset = self.count(&window.offset, 2062, OFFSET);
-            let limit = self.count(&window.limit, 2061, LIMIT);
+            // The service counts these whatever it found, and at the end.
+            let has_names = self.n_reports(Stage::Names) > 0;
+            let stage = if is_grouped && !has_names { Stage::Groups } else { Stage::Names };
+            bound.offset = self.count_at(stage, &window.offset, 2062, OFFSET);
+            let limit = self.count_at(stage, &window.limit, 2061, LIMIT);
             bound.take = Some(bound.take.map_or(limit, |top| top.min(limit)));
         }
     }
@@ -387,6 +382,16 @@ impl Binder<'_> {
             self.report_at(stage, Diagnostic::sc(code, message, count.span));
             0
         })
+    }
+}
+
+/// Returns whether a subquery has no more rows than the one around it: FROM names one value, or nothing.
+fn is_one_value(query: &ast::Query) -> bool {
+    let is_path = |source: &ast::Source| matches!(source.collection, ast::Collection::Path { .. });
+    match query.from.as_slice() {
+        [] => true,
+        [source] => is_path(source) && !source.iterates,
+        _ => false,
     }
 }
 
@@ -430,17 +435,9 @@ fn name_span(item: &ast::SelectItem) -> Option<Span> {
         return Some(alias.span);
     }
     let span = item.expr.span;
-    let ending = |length: usize, after: u32| {
-        let end = span.end - after;
-        Span { start: end.saturating_sub(u32::try_from(length).unwrap_or_default()), end }
-    };
     match &item.expr.kind {
         ExprKind::Identifier(_) => Some(span),
-        ExprKind::Path { steps, .. } => match steps.last()? {
-            ast::Step::Dot(name) => Some(ending(name.encode_utf16().count(), 0)),
-            ast::Step::Name(name) => Some(ending(name.encode_utf16().count() + 2, 1)),
-            ast::Step::Index(_) | ast::Step::Computed(_) => None,
-        },
+        ExprKind::Path { steps, .. } => steps.last()?.span(span.end),
         _ => None,
     }
 }

@@ -35,8 +35,8 @@ pub(super) struct GroupScope {
     pub(super) level: usize,
     /// The keys as `format::identity` prints them.
     pub(super) keys: Vec<String>,
-    /// Variables that have no single value within a group.
-    pub(super) row_levels: Vec<usize>,
+    /// Whether there is one row at most, so that everything has one value.
+    pub(super) is_one_row: bool,
     /// How many names were in sight when the select list began.
     pub(super) n_names: usize,
     /// How many of these have nothing to do with the rows.
@@ -67,13 +67,14 @@ impl Binder<'_> {
         })
     }
 
-    /// Returns whether a variable differs between the rows of a group in sight.
+    /// Returns whether a variable may differ between the rows of a group in sight. The service says so of the row around it too.
     pub(super) fn varies_in_group(&self, level: usize) -> bool {
-        self.groups.iter().any(|group| group.row_levels.contains(&level))
+        // Names that are given within the select list have later levels.
+        self.groups.iter().any(|group| !group.is_one_row && level < group.level)
     }
 
     /// Returns whether a LET stands outside of a group in sight.
     pub(super) fn is_let_outside_group(&self, place: usize) -> bool {
-        self.groups.iter().any(|group| place < group.n_outer)
+        self.groups.iter().any(|group| !group.is_one_row && place < group.n_outer)
     }
 }

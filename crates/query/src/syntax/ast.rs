@@ -273,6 +273,20 @@ pub enum Step {
     Computed(Box<Expr>),
 }
 
+impl Step {
+    /// Returns where the name stands in a step that ends at `end`; `None` for one without a name.
+    pub(crate) fn span(&self, end: u32) -> Option<Span> {
+        let (name, quote, bracket) = match self {
+            Step::Dot(name) => (name, 0, 0),
+            Step::Name(name) => (name, 2, 1),
+            Step::Index(_) | Step::Computed(_) => return None,
+        };
+        let end = end - bracket;
+        let length = u32::try_from(name.encode_utf16().count() + quote).unwrap_or_default();
+        Some(Span { start: end.saturating_sub(length), end })
+    }
+}
+
 /// How the rows of a subquery become one value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SubqueryKind {

@@ -33,14 +33,7 @@ impl Facts {
             },
             Expr::VariablePath(level, steps) => return self.known(*level, steps),
             Expr::Variable(level) => return self.known(*level, &[]),
-            Expr::Path(base, steps) => {
-                let needed = match steps.first() {
-                    Some(Step::Name(_)) => Kinds::OBJECT,
-                    Some(Step::Index(_)) => Kinds::ARRAY,
-                    Some(Step::Never) | None => Kinds::NONE,
-                };
-                if kinds(base).has(needed) { Kinds::ANY } else { Kinds::UNDEFINED }
-            }
+            Expr::Path(base, steps) => below(kinds(base), steps),
             Expr::Aggregate { level, index } => self.aggregate(*level, *index),
             Expr::GroupKey { level, index } => return self.group_key(*level, *index),
             Expr::Udf(..) => Kinds::ANY,
@@ -142,6 +135,16 @@ impl Facts {
             }
         }
     }
+}
+
+/// Returns what can be below a value: something, if it is of the kind that has such steps.
+fn below(base: Kinds, steps: &[Step]) -> Kinds {
+    let needed = match steps.first() {
+        Some(Step::Name(_)) => Kinds::OBJECT,
+        Some(Step::Index(_)) => Kinds::ARRAY,
+        Some(Step::Never) | None => Kinds::NONE,
+    };
+    if base.has(needed) { Kinds::ANY } else { Kinds::UNDEFINED }
 }
 
 /// Says whether an argument is an object that is no shape.

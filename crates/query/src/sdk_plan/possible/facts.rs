@@ -5,7 +5,7 @@ use model::Value;
 use super::calls;
 use super::values::{Bound, Kinds, Values};
 use crate::ast::{BinaryOp, SubqueryKind};
-use crate::bind::tree::{Collection, Expr, Projection, Query};
+use crate::bind::tree::{Aggregate, Collection, Expr, Projection, Query};
 use crate::functions::AggregateKind;
 use crate::value::{Datum, Step};
 
@@ -394,8 +394,9 @@ impl Facts {
             (Projection::Value(expr), None) => self.narrow(expr, &Values::of(Kinds::DEFINED)),
             (Projection::Value(expr), Some(grouping)) => {
                 let aggregates = grouping.aggregates.iter().enumerate();
-                let aggregates =
-                    aggregates.map(|(index, own)| (grouping.level, index, result(own.kind)));
+                let aggregates: Vec<_> = aggregates
+                    .map(|(index, own)| (grouping.level, index, self.result(own)))
+                    .collect();
                 self.aggregates.extend(aggregates);
                 let keys = grouping.keys.iter().enumerate();
                 let keys: Vec<_> =
@@ -416,6 +417,27 @@ impl Facts {
         }
     }
 
+    /// Returns what an aggregate can make.
+    fn result(&self, aggregate: &Aggregate) -> Kinds {
+        match aggregate.kind {
+            // Wire: the planner of the service asks no range for these of nothing.
+            AggregateKind::Count
+            | AggregateKind::CountIf
+            | AggregateKind::Min
+            | AggregateKind::Max
+                if !self.can_be(&aggregate.argument, Kinds::DEFINED) =>
+            {
+                Kinds::UNDEFINED
+            }
+            AggregateKind::Count | AggregateKind::CountIf => Kinds::NUMBER,
+            AggregateKind::Sum | AggregateKind::Average => Kinds::NUMBER.or(Kinds::UNDEFINED),
+            AggregateKind::Min | AggregateKind::Max => {
+                Kinds::ANY.without(Kinds::ARRAY).without(Kinds::OBJECT)
+            }
+            AggregateKind::MakeList | AggregateKind::MakeSet => Kinds::ARRAY,
+        }
+    }
+
     /// Returns what an aggregate of a group can be.
     pub(super) fn aggregate(&self, level: usize, index: usize) -> Kinds {
         let found = self.aggregates.iter().find(|(own, at, _)| (*own, *at) == (level, index));
@@ -426,18 +448,6 @@ impl Facts {
     pub(super) fn group_key(&self, level: usize, index: usize) -> Values {
         let found = self.keys.iter().find(|(own, at, _)| (*own, *at) == (level, index));
         found.map_or(Values::of(Kinds::ANY), |(.., values)| values.clone())
-    }
-}
-
-/// Returns what an aggregate can make.
-fn result(kind: AggregateKind) -> Kinds {
-    match kind {
-        AggregateKind::Count | AggregateKind::CountIf => Kinds::NUMBER,
-        AggregateKind::Sum | AggregateKind::Average => Kinds::NUMBER.or(Kinds::UNDEFINED),
-        AggregateKind::Min | AggregateKind::Max => {
-            Kinds::ANY.without(Kinds::ARRAY).without(Kinds::OBJECT)
-        }
-        AggregateKind::MakeList | AggregateKind::MakeSet => Kinds::ARRAY,
     }
 }
 
