@@ -18,7 +18,7 @@ const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 mkdirSync(folder, { recursive: true });
 
 // Limit: a loaded machine needs seconds for what takes milliseconds.
-export const PATIENCE_MS = Number(process.env.ORRERY_BROWSER_PATIENCE_MS || 30_000);
+export const PATIENCE_MS = Number(process.env.ORRERY_BROWSER_PATIENCE_MS || 60_000);
 
 /** Text that must stay text: tags, handlers, schemes, marks that turn text around, a lone half of a character. */
 export const HOSTILE = ['<img src=x onerror=window.pwned=1>', '"><svg onload=window.pwned=1>', 'javascript:window.pwned=1', '\u202Eevil\u202C', '{{7*7}}${window.pwned=1}', "'; DROP TABLE c; --", '\u0000\u0007', '𝕏‮\u200B'];
