@@ -57,13 +57,12 @@ fn differ(direct: Option<Result<KeyValue>>, engine: Option<Result<KeyValue>>) ->
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
 
     fn scan(entries: &[(&'static str, &'static str)]) -> Scan<'static> {
-        let entries = entries.to_vec().into_iter();
-        Box::new(entries.map(|(key, value)| Ok((Bytes::from(key), Bytes::from(value)))))
+        let entry = |&(key, value): &(&'static str, &'static str)| Ok((key.into(), value.into()));
+        let entries: Vec<Result<KeyValue>> = entries.iter().map(entry).collect();
+        Box::new(entries.into_iter())
     }
 
     #[test]
