@@ -298,9 +298,9 @@ async fn bodies_that_are_received_share_one_budget() {
     );
     let mut hanging = TcpStream::connect(server.address).await.unwrap();
     hanging.write_all(&[head.as_bytes(), &vec![b' '; 800 << 10]].concat()).await.unwrap();
-    let held = "orrery_memory_used_bytes{part=\"bodies\"}";
+    let bodies = "orrery_memory_used_bytes{part=\"bodies\"}";
     let arrived = async {
-        while metric(&server, held).await < 800 << 10 {
+        while metric(&server, bodies).await < 800 << 10 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -317,7 +317,7 @@ async fn bodies_that_are_received_share_one_budget() {
     }
     // While there is little room, who sends nothing is given up after two seconds.
     is_cut_off_or_answered(hanging).await;
-    assert_eq!(metric(&server, held).await, 0);
+    assert_eq!(metric(&server, bodies).await, 0);
     assert_eq!(server.send(Call::create("a", large())).await.status, 201);
 }
 
