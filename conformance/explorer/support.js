@@ -100,10 +100,10 @@ export async function until(ask, what) {
   const end = Date.now() + PATIENCE_MS;
   for (;;) { if (await ask()) return; assert.ok(Date.now() < end, `waited in vain for ${what}`); await new Promise((done) => { setTimeout(done, 100); }); }
 }
-/** Reads one key again and again, more than its range may: somebody is refused meanwhile. Ends with `stop()`. */
-export function load(db, coll, id, partitionKey, atOnce = 8) {
+/** Writes one large item of a key again and again: few requests are more than its range may use. Ends with `stop()`. */
+export function load(db, coll, id, partitionKey, property, atOnce = 4) {
   let on = true, refused = 0;
-  const path = `dbs/${db}/colls/${coll}/docs`, query = { query: 'SELECT * FROM c', parameters: [] };
-  const workers = Array.from({ length: atOnce }, async () => { while (on) { const answer = await wire('POST', path, query, { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'True', 'x-ms-documentdb-partitionkey': JSON.stringify(partitionKey), 'x-ms-max-item-count': '100' }); if (answer.status === 429) { refused += 1; await new Promise((done) => { setTimeout(done, 60); }); } } });
+  const path = `dbs/${db}/colls/${coll}/docs`, body = { id, [property]: partitionKey[0], note: 'y'.repeat(100_000) };
+  const workers = Array.from({ length: atOnce }, async () => { while (on) { const answer = await wire('POST', path, body, { 'x-ms-documentdb-is-upsert': 'True', 'x-ms-documentdb-partitionkey': JSON.stringify(partitionKey) }); if (answer.status === 429) { refused += 1; await new Promise((done) => { setTimeout(done, 60); }); } } });
   return { refused: () => refused, stop: async () => { on = false; await Promise.all(workers); } };
 }

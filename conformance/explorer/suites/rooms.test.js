@@ -14,9 +14,9 @@ before(async () => {
   await container('saas', 'events', ['/tenant', '/user'], 1000);
   const work = [];
   for (let i = 0; i < 240; i += 1) { const customer = i % 4 === 0 ? 'c-hot' : `c-${i % 40}`; work.push(() => item('shop', 'orders', { id: `o-${i}`, customer, city: CITIES[i % 5], total: i * 1.25, status: i % 3 ? 'open' : 'paid', note: 'x'.repeat(400) }, [customer])); }
-  for (let i = 0; i < 12; i += 1) { work.push(() => item('shop', 'small', { id: `s-${i}`, customer: 'hot', note: 'y'.repeat(40000) }, ['hot'])); work.push(() => item('saas', 'events', { id: `e-${i}`, tenant: `t-${i % 3}`, user: `u-${i}` }, [`t-${i % 3}`, `u-${i}`])); }
+  for (let i = 0; i < 12; i += 1) { work.push(() => item('shop', 'small', { id: `s-${i}`, customer: 'hot', note: 'y'.repeat(2000) }, ['hot'])); work.push(() => item('saas', 'events', { id: `e-${i}`, tenant: `t-${i % 3}`, user: `u-${i}` }, [`t-${i % 3}`, `u-${i}`])); }
   await Promise.all(Array.from({ length: 8 }, async () => { for (let next = work.pop(); next; next = work.pop()) await next(); }));
-  busy = load('shop', 'small', 's-0', ['hot']);
+  busy = load('shop', 'small', 'heavy', ['hot'], 'customer');
 });
 after(async () => { await busy?.stop(); await close(); });
 
