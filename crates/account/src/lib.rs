@@ -18,6 +18,7 @@ mod container;
 mod container_usage;
 mod continuation;
 mod error;
+pub mod fuzz;
 mod grant;
 mod indexed_paths;
 mod items;

@@ -1,6 +1,12 @@
 //! Entry points for fuzz targets and for the smoke test that runs them with `cargo test`: foreign
 //! bytes in, no answer, no panic. Not part of the public interface.
 
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, SocketAddr, TcpStream},
+    time::Duration,
+};
+
 use bytes::Bytes;
 
 use crate::{auth, batch_json, parse, paths::Path};
@@ -44,4 +50,17 @@ pub fn hybrid_row(bytes: &[u8]) {
     let bytes = Bytes::copy_from_slice(bytes);
     parse::fuzz_hybrid_row(&bytes);
     let _ = crate::hybrid_row::decode_results(&bytes);
+}
+
+/// Frames of HTTP/2 on a connection to a gateway that listens there. Returns once the server has closed it, or has been
+/// silent for a second.
+pub fn http2(address: SocketAddr, frames: &[u8]) {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let Ok(mut stream) = TcpStream::connect(address) else { return };
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
+    if stream.write_all(&[PREFACE, frames].concat()).is_ok() {
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = [0; 4096];
+        while stream.read(&mut answer).is_ok_and(|n_bytes| n_bytes > 0) {}
+    }
 }

@@ -140,3 +140,45 @@ fn foreign_bodies_get_an_answer() {
     });
     runtime.block_on(server.assert_alive());
 }
+
+/// Frames of every kind, with heads of requests that look real in some of them.
+fn http2_frames() -> impl Strategy<Value = Vec<u8>> {
+    // `:method: POST`, `:path: /`, `:scheme: http`, then a name and a value of the client's own, or broken ones.
+    let block = prop_oneof![
+        vec(any::<u8>(), 0..40),
+        vec(any::<u8>(), 0..20).prop_map(|rest| {
+            let mut block = vec![0x83, 0x84, 0x86, 0x41, 1, b'x', 0, 1, b'a'];
+            block.push(u8::try_from(rest.len()).unwrap());
+            block.extend(rest);
+            block
+        }),
+        Just(vec![0x82, 0x86, 0x41, 1, b'x', 0x04, 6, b'/', b'r', b'e', b'a', b'd', b'y']),
+    ];
+    let frame =
+        (0_u8..11, any::<u8>(), 0_u32..9, block).prop_map(|(kind, flags, stream, block)| {
+            let length = u32::try_from(block.len()).unwrap().to_be_bytes();
+            let mut frame = [&length[1..], &[kind, flags]].concat();
+            frame.extend(stream.to_be_bytes());
+            frame.extend(block);
+            frame
+        });
+    let pieces = prop_oneof![9 => frame, 1 => vec(any::<u8>(), 0..30)];
+    vec(pieces, 0..25).prop_map(|frames| frames.concat())
+}
+
+/// `PROPTEST_CASES` makes it a long run.
+#[test]
+fn foreign_http2_frames_end_their_connection_and_no_other() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(Server::start());
+    let n_cases = std::env::var("PROPTEST_CASES").map_or(100, |n| n.parse().unwrap());
+    proptest!(ProptestConfig::with_cases(n_cases), |(frames in http2_frames())| {
+        fuzz::http2(server.address, &frames);
+    });
+    runtime.block_on(async {
+        server.assert_alive().await;
+        let text = server.send(Call::get("/metrics").unsigned()).await.text();
+        let held = "orrery_memory_used_bytes{part=\"bodies\"} 0";
+        assert!(text.lines().any(|line| line == held), "{text}");
+    });
+}

@@ -24,6 +24,7 @@ mod commit;
 mod contract;
 mod embedded;
 mod error;
+pub mod fuzz;
 mod ingest;
 mod key_range;
 mod latency;

@@ -42,6 +42,16 @@ use crate::operation::ResourceKind;
 use crate::range_map::{self, OpenPartition};
 use crate::seal::Sealer;
 
+/// Reads foreign bytes as what the catalog keeps; used by the fuzz target.
+pub(crate) fn fuzz(bytes: &[u8]) {
+    if let Ok(record) = Record::decode(bytes) {
+        assert_eq!(Record::decode(&record.encode()).ok(), Some(record), "it is written as read");
+    }
+    if let Ok(head) = Head::decode(bytes) {
+        assert_eq!(Head::decode(&head.encode()).ok(), Some(head), "it is written as read");
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Catalog {
     pub(crate) store: Arc<dyn Store>,

@@ -153,4 +153,26 @@ mod tests {
             assert_eq!(kind_from_name(kind_name(kind)), Some(kind));
         }
     }
+
+    proptest::proptest! {
+        /// Whole records with damage, so that the reader gets past its first checks.
+        #[test]
+        fn damaged_records_are_refused_or_read_without_a_panic(
+            at in 0_usize..160,
+            other in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..12),
+            piece in proptest::sample::select(vec![
+                "", "null", "-1", "1e999", "9223372036854775807", "\"\\ud800\"", "{\"a\":[[]]}", "\"AQAAAA==\"", "\"dbs\"", "}",
+            ]),
+            length in 0_usize..12,
+        ) {
+            let text = br#"{"number":7,"owner":3,"kind":"users","id":"u","rid":"AwAAAAcAAAA=","etag":"x","ts":17,"body":{"a":1},"state":{"n":2}}"#;
+            let mut bytes = vec![VERSION];
+            bytes.extend(text);
+            let at = at.min(bytes.len());
+            let end = (at + length).min(bytes.len());
+            bytes.splice(at..end, other.into_iter().chain(piece.bytes()));
+            crate::fuzz::catalog_record(&bytes);
+            crate::fuzz::catalog_record(&bytes[1..]);
+        }
+    }
 }

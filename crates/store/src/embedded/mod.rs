@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use model::Env;
 
+pub(crate) use lsm::fuzz_log;
 pub use open::{open_embedded, open_on};
 
 /// Room for cached blocks that suits a laptop and a CI job. Taken as blocks are read, not at start.

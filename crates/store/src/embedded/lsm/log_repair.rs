@@ -365,6 +365,19 @@ fn damaged(path: &Path, at: u64) -> Error {
     ))
 }
 
+/// Repairs a log of these bytes in an empty folder, twice; used by the fuzz target.
+pub(crate) fn fuzz(dir: &Path, bytes: &[u8]) {
+    let path = dir.join("0.jnl");
+    let _ = fs::write(&path, bytes);
+    for is_lenient in [false, true] {
+        let Ok(found) = repair(dir, &[], 0, is_lenient) else { continue };
+        let left = fs::read(&path).unwrap_or_default();
+        assert!(bytes.starts_with(&left), "a log is cut, and nothing else");
+        assert_eq!(repair(dir, &found, 0, false), Ok(found), "what was repaired is whole");
+        return;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -492,5 +505,35 @@ mod tests {
         }
         fs::remove_file(dir.path().join("7.jnl")).unwrap();
         assert!(matches!(repair(dir.path(), &[], 9, true), Err(Error::Corrupt(_))));
+    }
+
+    /// `ORRERY_LOG_INPUTS` makes it a long run.
+    #[test]
+    fn damaged_logs_are_cut_or_refused_without_a_panic() {
+        let n_inputs = std::env::var("ORRERY_LOG_INPUTS").map_or(300, |n| n.parse().unwrap());
+        let env = model::Env::fixed(7, 0);
+        let random = |n: usize| usize::try_from(env.random_u64()).unwrap() % n.max(1);
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..n_inputs {
+            let mut bytes = log(env.random_u64() % 5);
+            bytes.extend(vec![0; random(40)]);
+            for _ in 0..random(4) {
+                let (at, length) = (random(bytes.len()), random(60));
+                let end = (at + length).min(bytes.len());
+                match random(6) {
+                    0 => bytes.truncate(at),
+                    1 => bytes[at..end].fill(0),
+                    2 => drop(bytes.drain(at..end)),
+                    3 => bytes.extend_from_within(at..end),
+                    4 => env.fill_random(&mut bytes[at..end]),
+                    _ => {
+                        if let Some(byte) = bytes.get_mut(at) {
+                            *byte ^= 1 << random(8);
+                        }
+                    }
+                }
+            }
+            fuzz(dir.path(), &bytes);
+        }
     }
 }

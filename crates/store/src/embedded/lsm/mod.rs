@@ -16,4 +16,5 @@ mod table_ingest;
 mod tests;
 mod value_cache;
 
+pub(crate) use log_repair::fuzz as fuzz_log;
 pub(super) use reopen::{Refusing, ReopenableEngine};
