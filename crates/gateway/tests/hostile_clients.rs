@@ -312,8 +312,8 @@ async fn bodies_that_are_received_share_one_budget() {
         assert_eq!(refused.status, 429);
         assert!(refused.header("x-ms-retry-after-ms").is_some());
         let mut client = Client::connect(&server, protocol).await;
-        let small = client.send(Call::create("a", r#"{"id":"2","pk":"a"}"#)).await.status;
-        assert!(small == 201 || small == 409, "{small}");
+        let short = client.send(Call::create("a", r#"{"id":"2","pk":"a"}"#)).await.status;
+        assert!(short == 201 || short == 409, "{short}");
     }
     // While there is little room, who sends nothing is given up after two seconds.
     is_cut_off_or_answered(hanging).await;
