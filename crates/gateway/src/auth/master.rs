@@ -158,7 +158,7 @@ impl<'a> Iterator for Candidates<'a> {
                 4 => for_operation(self.path, "partitionkey", false),
                 5 => for_operation(self.path, "colls", true),
                 6 => for_operation(self.path, "partitionkey", true),
-                7 => for_media(self.path, |rid| rid.to_ascii_lowercase()),
+                7 => for_media(self.path, str::to_ascii_lowercase),
                 8 => for_media(self.path, str::to_owned),
                 // Wire: npm's documentdb 1.5 reads the `-` of our alphabet as the `+` of another one.
                 9 => for_media(self.path, |rid| rid.to_ascii_lowercase().replace('-', "+")),
