@@ -221,6 +221,21 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
+/// Refuses what names no server or another one. Frames of direct mode name none.
+fn check_host(state: &State, parts: &Parts, arrival: Arrival) -> Result<(), Error> {
+    // Wire: HTTP/1.1 has one Host, no more and no less. Requests that came over no socket need none.
+    if parts.version == Version::HTTP_11
+        && arrival.local.is_some()
+        && parts.headers.get_all(header::HOST).iter().count() != 1
+    {
+        return Err(Error::HostInvalid);
+    }
+    if state.has_well_known_key {
+        origin::check_host(&state.options, &parts.uri, &parts.headers)?;
+    }
+    Ok(())
+}
+
 async fn handle<B>(
     state: &Arc<State>,
     parts: &Parts,
@@ -231,16 +246,8 @@ async fn handle<B>(
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
-    // Wire: HTTP/1.1 has one Host, no more and no less. Requests that came over no socket need none, and frames have none.
-    if !arrival.is_direct
-        && parts.version == Version::HTTP_11
-        && arrival.local.is_some()
-        && parts.headers.get_all(header::HOST).iter().count() != 1
-    {
-        return Err(Error::HostInvalid.into());
-    }
-    if state.has_well_known_key && !arrival.is_direct {
-        origin::check_host(&state.options, &parts.uri, &parts.headers)?;
+    if !arrival.is_direct {
+        check_host(state, parts, arrival)?;
     }
     if let Some(page) = page(state, parts, arrival)? {
         *asked = Reply::new(Action::Page);
