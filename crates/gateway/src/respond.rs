@@ -496,6 +496,7 @@ mod tests {
         };
         around(&mut headers, all(), known);
         retry_after(&mut headers, 5);
+        media_headers(&mut headers, "text/plain", "50% é", None);
         for name in names::ALL {
             assert!(headers.contains_key(*name), "{name}");
             assert!(headers[*name].to_str().is_ok(), "{name}");
@@ -508,7 +509,7 @@ mod tests {
             ("x-ms-media-storage-usage-mb", "1"), ("x-ms-max-media-storage-usage-mb", "2048"),
             ("x-ms-offer-replace-pending", "false"), ("x-ms-continuation", "{\"a\":1}"), ("x-ms-share-throughput", "true"),
             ("x-ms-cosmos-internal-partition-id", "00000000-0000-4000-8000-00000000abcd"), ("content-location", "http://h/dbs"),
-            ("strict-transport-security", "max-age=31536000"),
+            ("strict-transport-security", "max-age=31536000"), ("slug", "50%25 %C3%A9"),
         ];
         for (name, value) in table {
             assert_eq!(headers[name], value, "{name}");
