@@ -21,6 +21,18 @@ impl ItemSource for Items {
         let is_later = move |item: &&SourceItem| after.is_none_or(|after| item.number > after);
         Box::new(self.0.iter().filter(is_later).cloned().map(Ok))
     }
+
+    fn index(&self) -> Option<&dyn query::ItemIndex> {
+        None
+    }
+
+    fn shared(&self) -> Option<&(dyn ItemSource + Sync)> {
+        None
+    }
+
+    fn parts(&self) -> Option<query::Parts<'_>> {
+        None
+    }
 }
 
 static SOURCE: LazyLock<Items> = LazyLock::new(|| {
@@ -44,7 +56,8 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
             items_max: 2,
             bytes_max: 1 << 20,
             deadline: None,
-            is_brief: false, continuation: continuation.as_deref(),
+            may_wait: true,
+            continuation: continuation.as_deref(),
         };
         let Ok(page) = statement.run(&*SOURCE, &request) else { return };
         continuation = page.continuation;
